@@ -1,0 +1,1 @@
+//! What Onus costs: times for people, counts for CI.

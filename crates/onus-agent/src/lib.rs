@@ -1,0 +1,1 @@
+//! What every Onus host shares in one process: edges, budgets, counters, correlation.

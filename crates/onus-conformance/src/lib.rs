@@ -1,0 +1,1 @@
+//! Conformance vectors of the error-ownership protocol, and the runner for any host.

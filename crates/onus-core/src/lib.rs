@@ -1,0 +1,1 @@
+//! Error ownership: the pure decisions on retries and claims.

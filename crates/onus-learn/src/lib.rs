@@ -1,0 +1,1 @@
+//! Edge classes from counts: which dependencies can take a caller down.

@@ -1,0 +1,1 @@
+//! Tower layers that stop retry storms by error ownership.
