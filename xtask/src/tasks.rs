@@ -1,0 +1,84 @@
+//! The tasks as lists of steps, each list readable from top to bottom.
+
+use crate::features;
+use crate::setup::{self, System};
+use crate::step::{Failure, Step, installed, root, say};
+
+/// Every test of the workspace; what a newcomer runs.
+pub(crate) fn test() -> Result<(), Failure> {
+    setup::run(System::Print)?;
+    if installed("cargo-nextest") {
+        cargo("tests", "nextest run --workspace --all-features --locked").run()?;
+    } else {
+        let targets = "--lib --bins --tests --examples";
+        let line = format!("test --workspace --all-features --locked {targets}");
+        cargo("tests", &line).run()?;
+    }
+    cargo(
+        "doc tests",
+        "test --doc --workspace --all-features --locked",
+    )
+    .run()?;
+    cargo("docs", "doc --no-deps --workspace --all-features --locked")
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .run()
+}
+
+/// Everything CI checks, the cheap steps first, so that a slip is known in seconds.
+pub(crate) fn ci() -> Result<(), Failure> {
+    cargo("format", "fmt --all --check")
+        .hint("\nRun `cargo fmt --all`.")
+        .run()?;
+    setup::run(System::Print)?;
+    Step::new("spelling", "typos", "")
+        .hint("\nA word that is right goes into typos.toml with its reason.")
+        .run()?;
+    Step::new("menu", "just", "--summary").run()?;
+    cargo(
+        "dependencies",
+        "deny --workspace check bans licenses sources",
+    )
+    .hint("\nThe rules and their reasons are in deny.toml.")
+    .run()?;
+    lint()?;
+    fuzz_targets()?;
+    counts()?;
+    say("\n== cargo xtask test");
+    test()
+}
+
+/// Allocation and instruction counts of the hot paths, compared with the checked-in figures.
+pub(crate) fn counts() -> Result<(), Failure> {
+    cargo("counts", "test --package onus-bench --locked")
+        .hint("\nRaising a figure is a commit of its own: see CONTRIBUTING.md.")
+        .run()
+}
+
+/// Clippy over everything, then over `onus` with each feature alone: features only add API,
+/// so none may need another to compile.
+fn lint() -> Result<(), Failure> {
+    cargo(
+        "lint",
+        "clippy --workspace --all-targets --all-features --locked -- -D warnings",
+    )
+    .run()?;
+    let none = String::new();
+    for feature in [none].into_iter().chain(features::of_onus()?) {
+        let features = format!("--no-default-features --features={feature}");
+        let line = format!("clippy --package onus {features} --locked -- -D warnings");
+        cargo("feature alone", &line).run()?;
+    }
+    Ok(())
+}
+
+/// The fuzz targets live outside the workspace; CI only makes sure that they compile.
+fn fuzz_targets() -> Result<(), Failure> {
+    if !root().join("fuzz/Cargo.toml").exists() {
+        return Ok(());
+    }
+    cargo("fuzz targets", "check --manifest-path fuzz/Cargo.toml").run()
+}
+
+fn cargo(name: &'static str, args: &str) -> Step {
+    Step::new(name, "cargo", args)
+}
