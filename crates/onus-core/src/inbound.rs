@@ -1,0 +1,263 @@
+//! One request being served: what its outbound calls came to, and the claim on its error.
+
+use crate::claim::{CalleeClaim, Claim, ClaimReason};
+use crate::criteria::Ending;
+use crate::decision::Stop;
+use crate::edge::{EdgeClass, EdgeId};
+use crate::mode::Arm;
+use crate::outbound::Tries;
+use crate::slots::{Slot, SlotId, SlotState, Slots};
+
+/// One request being served, from its arrival to its answer.
+///
+/// The host reports its outbound calls; [`Self::claim`] answers for the request's error, and
+/// [`Self::evidence`] tells what the request teaches about its edges.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InboundCall {
+    arm: Arm,
+    marked: bool,
+    slots: Slots,
+}
+
+/// The claim on an error, with all that explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClaimVerdict {
+    /// What to send.
+    pub claim: Claim,
+    /// Why.
+    pub reason: ClaimReason,
+    /// The outbound call that decided, whose origin is passed on; `None` where the service itself
+    /// is the origin.
+    pub deciding: Option<SlotId>,
+    /// Whether callers without Onus are told not to retry as well.
+    pub vetoes: bool,
+}
+
+/// What the host knows of the answer beside the outbound calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Circumstances {
+    /// Whether a shield holds.
+    pub shield: bool,
+    /// Whether the setting `silent-claims` is on.
+    pub silent_claims: bool,
+    /// Whether the service made calls, while it served the request, that could not be tied to any.
+    pub untied_calls: bool,
+}
+
+/// What one request teaches about one edge (protocol §9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EdgeOutcome {
+    /// All its calls ended ok.
+    Ok,
+    /// It is the only edge that failed.
+    FailedAlone,
+    /// It failed, and so did another edge.
+    FailedJointly,
+}
+
+impl InboundCall {
+    /// A request that has just arrived, with the mark or without.
+    #[must_use]
+    pub fn new(arm: Arm, marked: bool) -> Self {
+        Self { arm, marked, slots: Slots::default() }
+    }
+
+    /// How far ownership reaches for this request.
+    #[must_use]
+    pub const fn arm(&self) -> Arm {
+        self.arm
+    }
+
+    /// Whether the request carries the mark.
+    #[must_use]
+    pub const fn is_marked(&self) -> bool {
+        self.marked
+    }
+
+    /// A logical call starts. `None` where the request has 1,024 calls without success already:
+    /// the call then cannot be tied to the request.
+    pub fn on_started(&mut self, edge: EdgeId, class: EdgeClass) -> Option<SlotId> {
+        let tries = Tries::default();
+        self.slots.push(Slot { edge, class, tries, state: SlotState::Open, ok_before: false })
+    }
+
+    /// The application repeats a call that did not end ok: the logical call goes on after these
+    /// attempts.
+    pub fn on_repeated(&mut self, slot: SlotId) -> Tries {
+        self.slots.get_mut(slot).map_or_else(Tries::default, |slot| {
+            slot.state = SlotState::Open;
+            slot.tries
+        })
+    }
+
+    /// An attempt of the call has started or failed.
+    pub fn on_attempt(&mut self, slot: SlotId, tries: &Tries) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.tries = *tries;
+        }
+    }
+
+    /// The call was answered without an error.
+    pub fn on_ok(&mut self, slot: SlotId) {
+        self.end(slot, SlotState::Ok);
+    }
+
+    /// The call has failed for good; also after [`Self::on_ok`], when the answer's body broke.
+    pub fn on_failed(&mut self, slot: SlotId, stop: Stop) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.state = SlotState::Failed(slot.tries.ending(stop));
+        }
+    }
+
+    /// Nobody waits for the call any more, and it has no outcome.
+    pub fn on_abandoned(&mut self, slot: SlotId) {
+        self.end(slot, SlotState::Abandoned);
+    }
+
+    /// The call's answer has been read to its end.
+    pub fn on_closed(&mut self, slot: SlotId) {
+        if let Some(slot) = self.slots.get_mut(slot)
+            && slot.state == SlotState::Ok
+        {
+            slot.state = SlotState::Closed;
+        }
+    }
+
+    /// The claim on the request's error (protocol §4); `None` where nothing is sent.
+    ///
+    /// To be asked once, when the error answer is made: calls without an outcome are judged here.
+    #[must_use]
+    pub fn claim(&self, at: Circumstances) -> Option<ClaimVerdict> {
+        if self.arm.is_off() && !at.shield {
+            return None;
+        }
+        let (claim, reason, deciding) = self.decide_claim(at);
+        let enforced = self.arm == Arm::Enforce || at.shield;
+        let vetoes = claim.is_unclaimed() && enforced && !self.has_probed();
+        Some(ClaimVerdict { claim, reason, deciding, vetoes })
+    }
+
+    /// The table of protocol §4, first match.
+    fn decide_claim(&self, at: Circumstances) -> (Claim, ClaimReason, Option<SlotId>) {
+        if at.shield {
+            return (Claim::UnclaimedShield, ClaimReason::Operator, None);
+        }
+        if at.untied_calls && self.failed().next().is_none() {
+            return (Claim::Claimed, ClaimReason::ContextLost, None);
+        }
+        let Some((first, ..)) = self.blamed().next() else {
+            return (Claim::Claimed, ClaimReason::Own, None);
+        };
+        let met = self.blamed().find(|(_, slot, ending)| slot.tries.criteria_met(*ending));
+        let Some((met, _, ending)) = met else {
+            let silent = self
+                .blamed()
+                .any(|(_, slot, _)| slot.tries.read().is_some_and(CalleeClaim::is_unanswered));
+            let claim = if silent { Claim::ClaimedSilent } else { Claim::Claimed };
+            return (claim, ClaimReason::Handoff, Some(first));
+        };
+        if at.silent_claims && !self.marked && self.met_only_silence() {
+            return (Claim::ClaimedSilent, ClaimReason::Silent, Some(met));
+        }
+        (Claim::Unclaimed, ending.reason(), Some(met))
+    }
+
+    /// Whether the blamed calls made an attempt, and none of their attempts got a reply.
+    fn met_only_silence(&self) -> bool {
+        self.blamed().all(|(_, slot, _)| slot.tries.attempts == 0 || slot.tries.is_all_silent())
+            && self.blamed().any(|(_, slot, _)| slot.tries.attempts > 0)
+    }
+
+    /// The failed calls that are to blame, in the order in which they started.
+    fn blamed(&self) -> impl Iterator<Item = (SlotId, &Slot, Ending)> {
+        self.failed().filter(|(_, slot, _)| slot.class.is_blamed())
+    }
+
+    /// The calls that count as failed in an error answer, and how each ended.
+    fn failed(&self) -> impl Iterator<Item = (SlotId, &Slot, Ending)> {
+        let has_blamed_failure = self.has_blamed_failure();
+        self.slots
+            .iter()
+            .filter_map(move |(id, slot)| Some((id, slot, ending(slot, has_blamed_failure)?)))
+    }
+
+    fn has_blamed_failure(&self) -> bool {
+        self.slots.iter().any(|(_, slot)| is_final_failure(slot) && slot.class.is_blamed())
+    }
+
+    fn has_probed(&self) -> bool {
+        self.slots.iter().any(|(_, slot)| slot.tries.probed)
+    }
+
+    fn end(&mut self, slot: SlotId, state: SlotState) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.state = state;
+        }
+    }
+
+    /// What the finished request teaches: `each` is called once for every edge with an outcome.
+    /// Returns whether the request was clean: no outbound call failed.
+    ///
+    /// A request that was cancelled teaches nothing; the host does not ask. Calls without an
+    /// outcome and calls with a probe are left out.
+    pub fn evidence(&self, caller_failed: bool, mut each: impl FnMut(EdgeId, EdgeOutcome)) -> bool {
+        let has_blamed_failure = self.has_blamed_failure();
+        // A call given up by a handler that answers ok was not needed, and says nothing.
+        let fails = |slot: &Slot| {
+            is_final_failure(slot) || caller_failed && ending(slot, has_blamed_failure).is_some()
+        };
+        let mut clean = true;
+        for (id, slot) in self.slots.iter() {
+            clean &= !fails(slot);
+            if !has_outcome(slot) || !self.speaks_for_its_edge(id, slot) {
+                continue;
+            }
+            let of_edge = || self.slots.iter().filter(|(_, other)| other.edge == slot.edge);
+            let failed = of_edge().any(|(_, call)| has_outcome(call) && is_final_failure(call));
+            let alone =
+                || !self.slots.iter().any(|(_, other)| other.edge != slot.edge && fails(other));
+            each(
+                slot.edge,
+                match failed {
+                    false => EdgeOutcome::Ok,
+                    true if alone() => EdgeOutcome::FailedAlone,
+                    true => EdgeOutcome::FailedJointly,
+                },
+            );
+        }
+        clean
+    }
+
+    /// Whether `id` is the first call of its edge with an outcome.
+    fn speaks_for_its_edge(&self, id: SlotId, slot: &Slot) -> bool {
+        let mut of_edge =
+            self.slots.iter().filter(|(_, other)| other.edge == slot.edge && has_outcome(other));
+        of_edge.next().is_some_and(|(first, _)| first == id)
+    }
+}
+
+/// How a call ended as far as an error answer is concerned: with its final failure, or in flight.
+///
+/// A call that the handler gave up without an outcome is in flight if it was retried, or if there
+/// is no blamed failure for which it may have been given up. Otherwise it was cancelled.
+fn ending(slot: &Slot, has_blamed_failure: bool) -> Option<Ending> {
+    match slot.state {
+        SlotState::Failed(ending) => Some(ending),
+        SlotState::Open | SlotState::Abandoned => {
+            (slot.tries.attempts >= 2 || !has_blamed_failure).then_some(Ending::InFlight)
+        }
+        SlotState::Ok | SlotState::Closed => None,
+    }
+}
+
+fn is_final_failure(slot: &Slot) -> bool {
+    matches!(slot.state, SlotState::Failed(_))
+}
+
+fn has_outcome(slot: &Slot) -> bool {
+    let ended = match slot.state {
+        SlotState::Ok | SlotState::Closed | SlotState::Failed(_) => !slot.tries.probed,
+        SlotState::Open | SlotState::Abandoned => false,
+    };
+    ended || slot.ok_before
+}

@@ -1,0 +1,94 @@
+//! The outbound calls of one inbound request, stored without an allocation while they are few.
+
+use alloc::vec::Vec;
+
+use crate::criteria::Ending;
+use crate::edge::{EdgeClass, EdgeId};
+use crate::outbound::Tries;
+
+/// An outbound call within its inbound request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SlotId(u16);
+
+/// What an inbound request knows of one of its outbound calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Slot {
+    pub(crate) edge: EdgeId,
+    pub(crate) class: EdgeClass,
+    pub(crate) tries: Tries,
+    pub(crate) state: SlotState,
+    /// Whether an earlier call that used this slot ended ok.
+    pub(crate) ok_before: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SlotState {
+    /// No outcome yet.
+    Open,
+    /// No outcome, and the handler does not wait for one any more.
+    Abandoned,
+    /// Answered; a broken body may still turn it into a failure.
+    Ok,
+    /// Answered to the end: the slot may serve another call of the edge.
+    Closed,
+    /// Failed for good.
+    Failed(Ending),
+}
+
+/// The most outbound calls that one request keeps apart; further ones count as context-lost.
+pub(crate) const SLOTS_MAX: usize = 1024;
+
+/// Calls that fit without an allocation; most requests make fewer.
+const INLINE: usize = 4;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Slots {
+    first: [Option<Slot>; INLINE],
+    more: Vec<Slot>,
+}
+
+impl Slots {
+    /// Stores a call; `None` where the request has too many.
+    pub(crate) fn push(&mut self, slot: Slot) -> Option<SlotId> {
+        if let Some(free) = self.first.iter().position(Option::is_none) {
+            self.first[free] = Some(slot);
+            return Some(SlotId(free as u16));
+        }
+        if let Some(id) = self.reuse(slot) {
+            return Some(id);
+        }
+        let index = INLINE + self.more.len();
+        if index >= SLOTS_MAX {
+            return None;
+        }
+        self.more.push(slot);
+        Some(SlotId(index as u16))
+    }
+
+    /// Puts the call into the slot of an earlier call of the same edge that ended ok.
+    fn reuse(&mut self, slot: Slot) -> Option<SlotId> {
+        let (id, old) = self.iter_mut().find(|(_, old)| {
+            old.state == SlotState::Closed && old.edge == slot.edge && !old.tries.probed
+        })?;
+        *old = Slot { ok_before: true, ..slot };
+        Some(id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: SlotId) -> Option<&mut Slot> {
+        let index = usize::from(id.0);
+        match index.checked_sub(INLINE) {
+            None => self.first[index].as_mut(),
+            Some(index) => self.more.get_mut(index),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotId, &Slot)> {
+        let first = self.first.iter().flatten();
+        first.chain(&self.more).enumerate().map(|(index, slot)| (SlotId(index as u16), slot))
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = (SlotId, &mut Slot)> {
+        let first = self.first.iter_mut().flatten();
+        first.chain(&mut self.more).enumerate().map(|(index, slot)| (SlotId(index as u16), slot))
+    }
+}
