@@ -1,0 +1,3 @@
+//! The integration tests of the command and of the whole checkout, in one binary: linking is the slow part.
+
+mod tidy;
