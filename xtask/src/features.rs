@@ -39,10 +39,7 @@ mod tests {
     #[test]
     fn feature_names() {
         check("[package]\nname = \"x\"\n", &[]);
-        check(
-            "[features]\ndefault = []\naxum = [\"dep:axum\"]\n",
-            &["axum"],
-        );
+        check("[features]\ndefault = []\naxum = [\"dep:axum\"]\n", &["axum"]);
         check(
             "[features]\n# a = []\nreport = [\n  \"dep:onus-api\",\n]\notel = []\n\n[dependencies]\nb = \"1\"\n",
             &["report", "otel"],

@@ -47,10 +47,8 @@ fn system_packages(system: System) -> Result<(), Failure> {
 }
 
 fn python_tools() -> Result<(), Failure> {
-    let pins: Vec<String> = PYTHON_TOOLS
-        .iter()
-        .map(|(package, version)| format!("{package}=={version}"))
-        .collect();
+    let pins: Vec<String> =
+        PYTHON_TOOLS.iter().map(|(package, version)| format!("{package}=={version}")).collect();
     let pins = pins.join(" ");
     let stamp = peers_dir().join("pins.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {

@@ -13,19 +13,9 @@ pub(crate) enum Failure {
     /// The arguments name no task.
     Usage(String),
     /// A command could not be started at all.
-    Missing {
-        step: &'static str,
-        command: String,
-        error: io::Error,
-        hint: &'static str,
-    },
+    Missing { step: &'static str, command: String, error: io::Error, hint: &'static str },
     /// A command ran and reported failure.
-    Failed {
-        step: &'static str,
-        command: String,
-        status: ExitStatus,
-        hint: &'static str,
-    },
+    Failed { step: &'static str, command: String, status: ExitStatus, hint: &'static str },
     /// A file of the project or of the set-up could not be read or written.
     File { path: PathBuf, error: io::Error },
 }
@@ -34,21 +24,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(args) => write!(f, "no such task: `{args}`"),
-            Self::Missing {
-                step,
-                command,
-                error,
-                hint,
-            } => write!(
-                f,
-                "step `{step}` could not start: `{command}`: {error}{hint}"
-            ),
-            Self::Failed {
-                step,
-                command,
-                status,
-                hint,
-            } => write!(f, "step `{step}` failed: `{command}` ({status}){hint}"),
+            Self::Missing { step, command, error, hint } => {
+                write!(f, "step `{step}` could not start: `{command}`: {error}{hint}")
+            }
+            Self::Failed { step, command, status, hint } => {
+                write!(f, "step `{step}` failed: `{command}` ({status}){hint}")
+            }
             Self::File { path, error } => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -72,11 +53,7 @@ impl Step {
         if let Ok(path) = env::join_paths(path) {
             command.env("PATH", path);
         }
-        Self {
-            name,
-            command,
-            hint: "",
-        }
+        Self { name, command, hint: "" }
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -110,18 +87,12 @@ impl Step {
                 say(&format!("== {}: done in {seconds:.1} s", self.name));
                 Ok(())
             }
-            Ok(status) => Err(Failure::Failed {
-                step: self.name,
-                command,
-                status,
-                hint: self.hint,
-            }),
-            Err(error) => Err(Failure::Missing {
-                step: self.name,
-                command,
-                error,
-                hint: self.hint,
-            }),
+            Ok(status) => {
+                Err(Failure::Failed { step: self.name, command, status, hint: self.hint })
+            }
+            Err(error) => {
+                Err(Failure::Missing { step: self.name, command, error, hint: self.hint })
+            }
         }
     }
 
@@ -136,10 +107,7 @@ impl Step {
         let words = iter::once(self.command.get_program()).chain(self.command.get_args());
         let words = words.map(|word| {
             let word = Path::new(word);
-            word.strip_prefix(root())
-                .unwrap_or(word)
-                .display()
-                .to_string()
+            word.strip_prefix(root()).unwrap_or(word).display().to_string()
         });
         set.chain(words).collect::<Vec<_>>().join(" ")
     }
@@ -169,10 +137,7 @@ pub(crate) fn installed(program: &str) -> bool {
 }
 
 /// A line for the person who started the task.
-#[expect(
-    clippy::print_stdout,
-    reason = "the tasks talk to a terminal and to CI's log"
-)]
+#[expect(clippy::print_stdout, reason = "the tasks talk to a terminal and to CI's log")]
 pub(crate) fn say(line: &str) {
     println!("{line}");
 }

@@ -14,11 +14,7 @@ pub(crate) fn test() -> Result<(), Failure> {
         let line = format!("test --workspace --all-features --locked {targets}");
         cargo("tests", &line).run()?;
     }
-    cargo(
-        "doc tests",
-        "test --doc --workspace --all-features --locked",
-    )
-    .run()?;
+    cargo("doc tests", "test --doc --workspace --all-features --locked").run()?;
     cargo("docs", "doc --no-deps --workspace --all-features --locked")
         .env("RUSTDOCFLAGS", "-D warnings")
         .run()
@@ -26,20 +22,15 @@ pub(crate) fn test() -> Result<(), Failure> {
 
 /// Everything CI checks, the cheap steps first, so that a slip is known in seconds.
 pub(crate) fn ci() -> Result<(), Failure> {
-    cargo("format", "fmt --all --check")
-        .hint("\nRun `cargo fmt --all`.")
-        .run()?;
+    cargo("format", "fmt --all --check").hint("\nRun `cargo fmt --all`.").run()?;
     setup::run(System::Print)?;
     Step::new("spelling", "typos", "")
         .hint("\nA word that is right goes into typos.toml with its reason.")
         .run()?;
     Step::new("menu", "just", "--summary").run()?;
-    cargo(
-        "dependencies",
-        "deny --workspace check bans licenses sources",
-    )
-    .hint("\nThe rules and their reasons are in deny.toml.")
-    .run()?;
+    cargo("dependencies", "deny --workspace check bans licenses sources")
+        .hint("\nThe rules and their reasons are in deny.toml.")
+        .run()?;
     lint()?;
     fuzz_targets()?;
     counts()?;
@@ -57,11 +48,8 @@ pub(crate) fn counts() -> Result<(), Failure> {
 /// Clippy over everything, then over `onus` with each feature alone: features only add API,
 /// so none may need another to compile.
 fn lint() -> Result<(), Failure> {
-    cargo(
-        "lint",
-        "clippy --workspace --all-targets --all-features --locked -- -D warnings",
-    )
-    .run()?;
+    cargo("lint", "clippy --workspace --all-targets --all-features --locked -- -D warnings")
+        .run()?;
     let none = String::new();
     for feature in [none].into_iter().chain(features::of_onus()?) {
         let features = format!("--no-default-features --features={feature}");
