@@ -27,6 +27,7 @@
 //! ```
 
 mod authority;
+mod bytes;
 mod class;
 mod counts;
 mod estimator;
@@ -35,6 +36,7 @@ mod measurement;
 mod wilson;
 
 pub use authority::{Annotation, Authority, ClassFinding, Contradiction, Declared};
+pub use bytes::ESTIMATOR_BYTES;
 pub use class::{MeasuredClass, raw_class};
 pub use counts::{CleanCounts, EdgeCounts, frozen};
 pub use estimator::{EXPIRY, Estimator, MEMORY, MINUTE_WEIGHT};
