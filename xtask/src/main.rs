@@ -4,7 +4,7 @@
 //! builds in seconds and runs while the product does not compile.
 //! People reach it by `cargo xtask …`; the `justfile` is the menu above it.
 
-mod features;
+mod manifest;
 mod setup;
 mod step;
 mod tasks;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::manifest;
 use crate::step::{Failure, Step, installed, peers_dir, say};
 
 /// What to do about system packages that are missing.
@@ -73,6 +74,21 @@ fn python_tools() -> Result<(), Failure> {
     .hint("\nThe tools come from the Python package index. Plain `cargo test` needs none of them.")
     .run()?;
     fs::write(&stamp, &pins).map_err(|error| Failure::File { path: stamp, error })
+}
+
+/// The program that runs the instruction counts, in the version of its library: the two must
+/// match. There is no prebuilt one, so it is fetched only by the task that needs it.
+pub(crate) fn gungraun_runner() -> Result<(), Failure> {
+    let Some(version) = manifest::locked_version("gungraun")? else {
+        return Ok(());
+    };
+    // It only starts valgrind and reads what that wrote: built without optimisation it is ready
+    // in half the time. Cargo does nothing where this version is installed already.
+    let install = format!("install --debug --locked --quiet gungraun-runner --version ={version}");
+    Step::new("setup: gungraun-runner", "cargo", &format!("{install} --root target/peers"))
+        .env("CARGO_TARGET_DIR", "target/peers/build")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .run()
 }
 
 /// Prebuilt binaries in wheels: seconds instead of the minutes of `cargo install`.

@@ -49,7 +49,8 @@ impl Step {
         command.args(args.split_whitespace()).current_dir(root());
         // The fetched tools come first, so that everybody runs the pinned versions.
         let inherited = env::var_os("PATH").unwrap_or_default();
-        let path = iter::once(tools_dir()).chain(env::split_paths(&inherited));
+        let fetched = [peers_dir().join("venv/bin"), peers_dir().join("bin")];
+        let path = fetched.into_iter().chain(env::split_paths(&inherited));
         if let Ok(path) = env::join_paths(path) {
             command.env("PATH", path);
         }
@@ -124,10 +125,6 @@ pub(crate) fn root() -> PathBuf {
 /// Where `setup` puts what it fetches.
 pub(crate) fn peers_dir() -> PathBuf {
     root().join("target/peers")
-}
-
-fn tools_dir() -> PathBuf {
-    peers_dir().join("venv/bin")
 }
 
 /// Whether `program` is on the path; it must know `--version`.

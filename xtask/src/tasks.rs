@@ -1,6 +1,6 @@
 //! The tasks as lists of steps, each list readable from top to bottom.
 
-use crate::features;
+use crate::manifest;
 use crate::setup::{self, System};
 use crate::step::{Failure, Step, installed, root, say};
 
@@ -40,6 +40,7 @@ pub(crate) fn ci() -> Result<(), Failure> {
 
 /// Allocation and instruction counts of the hot paths, compared with the checked-in figures.
 pub(crate) fn counts() -> Result<(), Failure> {
+    setup::gungraun_runner()?;
     cargo("counts", "test --package onus-bench --locked")
         .hint("\nRaising a figure is a commit of its own: see CONTRIBUTING.md.")
         .run()
@@ -51,7 +52,7 @@ fn lint() -> Result<(), Failure> {
     cargo("lint", "clippy --workspace --all-targets --all-features --locked -- -D warnings")
         .run()?;
     let none = String::new();
-    for feature in [none].into_iter().chain(features::of_onus()?) {
+    for feature in [none].into_iter().chain(manifest::features_of_onus()?) {
         let features = format!("--no-default-features --features={feature}");
         let line = format!("clippy --package onus {features} --locked -- -D warnings");
         cargo("feature alone", &line).run()?;
