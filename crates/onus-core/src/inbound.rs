@@ -86,6 +86,9 @@ impl InboundCall {
     pub fn on_repeated(&mut self, slot: SlotId) -> Tries {
         self.slots.get_mut(slot).map_or_else(Tries::default, |slot| {
             slot.state = SlotState::Open;
+            // An attempt that was given up under way has ended in silence.
+            slot.tries.last = slot.tries.read();
+            slot.tries.in_attempt = false;
             slot.tries
         })
     }
@@ -238,14 +241,16 @@ impl InboundCall {
 
 /// How a call ended as far as an error answer is concerned: with its final failure, or in flight.
 ///
-/// A call that the handler gave up without an outcome is in flight if it was retried, or if there
+/// An observing caller's call that enforcing would have stopped has ended with that stop. A call
+/// that the handler gave up without an outcome is in flight if it was retried, or if there
 /// is no blamed failure for which it may have been given up. Otherwise it was cancelled.
 fn ending(slot: &Slot, has_blamed_failure: bool) -> Option<Ending> {
     match slot.state {
         SlotState::Failed(ending) => Some(ending),
-        SlotState::Open | SlotState::Abandoned => {
-            (slot.tries.attempts >= 2 || !has_blamed_failure).then_some(Ending::InFlight)
-        }
+        SlotState::Open | SlotState::Abandoned => match slot.tries.shadow {
+            Some(stop) => Some(Ending::Stopped(stop)),
+            None => (slot.tries.attempts >= 2 || !has_blamed_failure).then_some(Ending::InFlight),
+        },
         SlotState::Ok | SlotState::Closed => None,
     }
 }
@@ -260,4 +265,39 @@ fn has_outcome(slot: &Slot) -> bool {
         SlotState::Open | SlotState::Abandoned => false,
     };
     ended || slot.ok_before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call with these tries that was given up; the claim on the request's error.
+    fn claim_on_dropped(tries: Tries) -> (Claim, ClaimReason) {
+        let mut request = InboundCall::new(Arm::Observe, false);
+        let slot = request.on_started(EdgeId(0), EdgeClass::Unknown).unwrap();
+        request.on_attempt(slot, &tries);
+        request.on_abandoned(slot);
+        let verdict = request.claim(Circumstances::default()).unwrap();
+        (verdict.claim, verdict.reason)
+    }
+
+    #[test]
+    fn dropped_in_backoff_keeps_its_shadow_stop() {
+        // [mode-6] [drop-5]
+        let once = Tries {
+            attempts: 1,
+            sent: 1,
+            last: Some(CalleeClaim::UNCLAIMED),
+            replied: true,
+            ..Tries::default()
+        };
+        let shadowed = Tries { shadow: Some(Stop::Suppressed), ..once };
+        for (tries, claim, reason) in [
+            (once, Claim::Claimed, ClaimReason::Handoff),
+            (shadowed, Claim::Unclaimed, ClaimReason::Stopped(Stop::Suppressed)),
+            (Tries { attempts: 2, ..once }, Claim::Unclaimed, ClaimReason::InFlight),
+        ] {
+            assert_eq!(claim_on_dropped(tries), (claim, reason), "{tries:?}");
+        }
+    }
 }
