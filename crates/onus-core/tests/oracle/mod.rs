@@ -1,0 +1,7 @@
+//! Every combination of facts against tables that share no code with the product.
+
+mod claim;
+mod claim_rules;
+mod criteria;
+mod decision;
+mod retry_rules;
