@@ -77,8 +77,20 @@ impl InboundCall {
     /// A logical call starts. `None` where the request has 1,024 calls without success already:
     /// the call then cannot be tied to the request.
     pub fn on_started(&mut self, edge: EdgeId, class: EdgeClass) -> Option<SlotId> {
-        let tries = Tries::default();
-        self.slots.push(Slot { edge, class, tries, state: SlotState::Open, ok_before: false })
+        self.slots.push(Slot {
+            edge,
+            class,
+            tries: Tries::default(),
+            state: SlotState::Open,
+            ok_before: false,
+            order: 0,
+        })
+    }
+
+    /// The edge of a call.
+    #[must_use]
+    pub fn edge(&self, slot: SlotId) -> Option<EdgeId> {
+        self.slots.iter().find(|(id, _)| *id == slot).map(|(_, slot)| slot.edge)
     }
 
     /// The application repeats a call that did not end ok: the logical call goes on after these
@@ -148,10 +160,13 @@ impl InboundCall {
         if at.untied_calls && self.failed().next().is_none() {
             return (Claim::Claimed, ClaimReason::ContextLost, None);
         }
-        let Some((first, ..)) = self.blamed().next() else {
+        let Some((first, ..)) = self.blamed().min_by_key(|(_, slot, _)| slot.order) else {
             return (Claim::Claimed, ClaimReason::Own, None);
         };
-        let met = self.blamed().find(|(_, slot, ending)| slot.tries.criteria_met(*ending));
+        let met = self
+            .blamed()
+            .filter(|(_, slot, ending)| slot.tries.criteria_met(*ending))
+            .min_by_key(|(_, slot, _)| slot.order);
         let Some((met, _, ending)) = met else {
             let silent = self
                 .blamed()
@@ -171,7 +186,7 @@ impl InboundCall {
             && self.blamed().any(|(_, slot, _)| slot.tries.attempts > 0)
     }
 
-    /// The failed calls that are to blame, in the order in which they started.
+    /// The failed calls that are to blame.
     fn blamed(&self) -> impl Iterator<Item = (SlotId, &Slot, Ending)> {
         self.failed().filter(|(_, slot, _)| slot.class.is_blamed())
     }
@@ -279,6 +294,30 @@ mod tests {
         request.on_abandoned(slot);
         let verdict = request.claim(Circumstances::default()).unwrap();
         (verdict.claim, verdict.reason)
+    }
+
+    #[test]
+    fn deciding_call_is_the_first_that_was_started() {
+        // [claim-10]; the fifth call gets the slot of the first, which ended ok.
+        for (fifth_fails, deciding) in [(false, 3), (true, 3)] {
+            let mut request = InboundCall::new(Arm::Enforce, false);
+            let mut start = |edge| request.on_started(EdgeId(edge), EdgeClass::Unknown).unwrap();
+            let slots = [start(0), start(1), start(2), start(3)];
+            request.on_ok(slots[0]);
+            request.on_closed(slots[0]);
+            request.on_failed(slots[3], Stop::NotConfigured);
+            let fifth = request.on_started(EdgeId(0), EdgeClass::Unknown).unwrap();
+            assert_eq!(fifth, slots[0], "slots of calls that ended ok are used again");
+            if fifth_fails {
+                request.on_failed(fifth, Stop::NotConfigured);
+            } else {
+                request.on_ok(fifth);
+            }
+            request.on_ok(slots[1]);
+            request.on_ok(slots[2]);
+            let verdict = request.claim(Circumstances::default()).unwrap();
+            assert_eq!(verdict.deciding, Some(slots[deciding]), "fifth fails: {fifth_fails}");
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Slot {
     pub(crate) state: SlotState,
     /// Whether an earlier call that used this slot ended ok.
     pub(crate) ok_before: bool,
+    /// The place of the call in the order of starts, which slots used again do not keep.
+    pub(crate) order: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,11 +47,14 @@ const INLINE: usize = 4;
 pub(crate) struct Slots {
     first: [Option<Slot>; INLINE],
     more: Vec<Slot>,
+    started: u32,
 }
 
 impl Slots {
-    /// Stores a call; `None` where the request has too many.
+    /// Stores a call and its place in the order; `None` where the request has too many.
     pub(crate) fn push(&mut self, slot: Slot) -> Option<SlotId> {
+        self.started = self.started.saturating_add(1);
+        let slot = Slot { order: self.started, ..slot };
         if let Some(free) = self.first.iter().position(Option::is_none) {
             self.first[free] = Some(slot);
             return Some(SlotId(free as u16));
