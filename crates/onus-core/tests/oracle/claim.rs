@@ -119,8 +119,8 @@ fn shipped(calls: &[Made], arm: Arm, marked: bool, at: Circumstances) -> Option<
         Claim::Unclaimed => "unclaimed",
         Claim::UnclaimedShield => "unclaimed;kind=shield",
     };
-    let deciding =
-        verdict.deciding.map(|deciding| slots.iter().position(|slot| *slot == deciding).unwrap());
+    let number = |deciding| slots.iter().position(|slot| *slot == deciding).expect("one of them");
+    let deciding = verdict.deciding.map(number);
     Some((claim, verdict.reason.as_str(), deciding, verdict.vetoes))
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn answer(request: &Request) -> Option<Answer> {
 
     let hand_off = if blamed.iter().any(in_silence) { "claimed;kind=silent" } else { "claimed" };
     let silent_claims = request.silent_claims && !request.marked && only_silence;
-    let deciding = first_met.or(blamed.first().copied());
+    let deciding = first_met.or_else(|| blamed.first().copied());
     let stop = deciding.as_ref().map_or("own", reason);
     let rules = [
         (request.shield, "unclaimed;kind=shield", "operator", None),
