@@ -1,0 +1,24 @@
+//! What Onus says on the wire: the header names, and the text of claims, marks, attempts, vetoes
+//! and deadlines (protocol §5).
+//!
+//! No other module spells a header name or reads a header's text, the token in `tracestate`
+//! ([`crate::trace_context`]) and the status of a gRPC answer ([`crate::classify`]) apart. The
+//! functions take one header block, a gRPC answer's trailers as well as a head, and decide
+//! nothing.
+
+mod attempt;
+mod claim_headers;
+mod claim_text;
+mod deadline;
+mod names;
+mod pushback;
+mod structured;
+mod veto;
+
+pub use attempt::{attempt_seen, is_marked, write_attempt, write_mark};
+pub use claim_headers::{ClaimHeaders, ParsedClaim};
+pub use claim_text::{CLAIM_MAX, ClaimText, InvalidClaim, ORIGIN_MAX};
+pub use deadline::{time_allowed, write_time_allowed};
+pub use names::*;
+pub use pushback::pushback;
+pub use veto::{write_should_not_retry, write_vetoes};
