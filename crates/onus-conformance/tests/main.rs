@@ -1,0 +1,3 @@
+//! The integration tests of the vectors and of the tables that are printed from the decisions.
+
+mod decision_table;
