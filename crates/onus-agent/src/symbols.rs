@@ -149,6 +149,11 @@ pub struct Procedure {
 }
 
 impl Procedure {
+    /// No procedure: what a call has as its caller that is made for no request.
+    pub const NONE: Self = Self { method: Symbol::NONE, route: Symbol::NONE };
+    /// What all procedures share that a table has no room for.
+    pub const OTHER: Self = Self { method: Symbol::NONE, route: Symbol::OTHER };
+
     /// An HTTP method on a route template, where one is known.
     #[must_use]
     pub fn http(symbols: &Symbols, method: &Method, route: Option<&str>) -> Self {
@@ -290,6 +295,8 @@ mod tests {
         check(Procedure::grpc(&symbols, "/pkg.Service/Method"), "/pkg.Service/Method");
         let other = Procedure { method: Symbol(4), route: Symbol::OTHER };
         check(other, "POST __other__");
+        check(Procedure::OTHER, "__other__");
+        check(Procedure::NONE, "");
         let purge = Method::from_bytes(b"PURGE").unwrap();
         check(Procedure::http(&symbols, &purge, Some("/")), "PURGE /");
     }
