@@ -1,5 +1,43 @@
-//! What every Onus host shares in one process: edges, budgets, counters, correlation.
+//! What every Onus host shares in one process: edges, budgets, classes, counters, the correlation
+//! of outbound with inbound calls, modes, and the text of claims.
+//!
+//! Tower layers, the proxy and Envoy filters report the same moments to an [`Agent`] and do what
+//! it answers. The agent takes no decision of its own, those are `onus-core`'s; it never does I/O,
+//! never waits, and takes the time as an argument. All it remembers is bounded.
 
+mod agent;
 pub mod classify;
+mod config;
+pub mod correlator;
+mod counters;
+mod drain;
+mod edges;
+mod events;
+mod guard;
+mod inbound;
+mod learning;
+mod metrics;
+mod outbound;
+mod policy;
+mod procedures;
+mod switch;
 pub mod symbols;
+pub mod trace_context;
 pub mod wire;
+
+pub use onus_core::{
+    Arm, CallError, CalleeClaim, Claim, ClaimReason, Draw, EdgeClass, EdgePolicy, ErrorSet,
+    MethodKind, Mode, Pushback, Retry, RetryCause, Share, Stop, Timestamp, Verdict,
+};
+pub use onus_learn::Annotation;
+
+pub use crate::agent::Agent;
+pub use crate::config::{AgentConfig, ConfigError, Limits};
+pub use crate::edges::Edge;
+#[cfg(feature = "fault-injection")]
+pub use crate::guard::fault_injection;
+pub use crate::inbound::{Inbound, Origin};
+pub use crate::outbound::{CallOutcome, CallStart, FailedAttempt, Outbound};
+pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
+pub use crate::switch::{Source, SwitchError, Switches};
+pub use crate::symbols::{Procedure, Symbol, Symbols};
