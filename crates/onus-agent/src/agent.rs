@@ -1,0 +1,263 @@
+//! The agent of one service: what all layers and listeners of a process share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::HeaderMap;
+use onus_core::{Arm, EdgeId, Lot, Mode, Timestamp};
+
+use crate::config::{AgentConfig, ConfigError};
+use crate::correlator::{self, Correlator, Found, Token};
+use crate::counters::Counter;
+use crate::edges::{Edge, EdgeKey, EdgeTable};
+use crate::inbound::{Arrival, Inbound};
+use crate::learning::Schedule;
+use crate::outbound::{CallStart, Outbound};
+use crate::procedures::ProcedureTable;
+use crate::switch::{Source, SwitchError, Switchboard, Switches};
+use crate::symbols::{Procedure, Symbol, Symbols};
+use crate::trace_context;
+use crate::wire::{self, ClaimHeaders};
+
+/// The agent of one service.
+///
+/// Hosts report the same moments to it: a request arrives, a call starts, an attempt fails, an
+/// answer is made. It never does I/O, never waits, and takes the time as an argument.
+pub struct Agent {
+    service: Arc<str>,
+    silent_claims: bool,
+    claims: ClaimHeaders,
+    symbols: Symbols,
+    procedures: ProcedureTable,
+    edges: EdgeTable,
+    switches: Switchboard,
+    correlator: Correlator<Inbound>,
+    /// Calls that could not be tied to a request, of the whole service.
+    untied: AtomicU64,
+    /// Requests that could not be filed under a token, because too many are live.
+    pub(crate) unfiled: Counter,
+    pub(crate) schedule: Schedule,
+}
+
+impl Agent {
+    /// An agent for `config`. `seed` are random bits; tokens of two processes differ by them.
+    ///
+    /// # Errors
+    ///
+    /// The first value of the configuration that cannot be meant.
+    pub fn new(config: &AgentConfig, seed: u64, now: Timestamp) -> Result<Arc<Self>, ConfigError> {
+        let rules = config.check()?;
+        let limits = config.limits;
+        let correlator_limits = correlator::Limits {
+            live: limits.live_requests,
+            linger: limits.linger,
+            ..Default::default()
+        };
+        let agent = Self {
+            service: config.service.as_str().into(),
+            silent_claims: config.silent_claims,
+            claims: ClaimHeaders { alias: config.claim_alias.clone() },
+            symbols: Symbols::new(limits.names),
+            procedures: ProcedureTable::new(limits.procedures),
+            edges: EdgeTable::new(limits.edges, rules),
+            switches: Switchboard::new(config.mode),
+            correlator: Correlator::new(correlator_limits, seed),
+            untied: AtomicU64::new(0),
+            unfiled: Counter::default(),
+            schedule: Schedule::new(now),
+        };
+        agent.tell_start();
+        Ok(Arc::new(agent))
+    }
+
+    /// A request for `procedure` arrives with these headers. `bits` are random, for the lot of a
+    /// request without a trace id. Onus's own headers are taken out: the application must not copy
+    /// them.
+    pub fn request_arrived(
+        self: &Arc<Self>,
+        headers: &mut HeaderMap,
+        procedure: Procedure,
+        bits: u64,
+    ) -> Inbound {
+        let mode = self.mode();
+        let off = mode == Mode::Off;
+        let arrival = Arrival {
+            procedure: self.procedures.find(procedure),
+            mode,
+            lot: lot(mode, headers, bits),
+            marked: !off && wire::is_marked(headers),
+            attempt: wire::attempt_seen(headers),
+            untied_before: self.untied_calls(),
+        };
+        if !off {
+            wire::write_mark(headers, false);
+            wire::write_attempt(headers, 1);
+        }
+        Inbound::new(self.clone(), arrival)
+    }
+
+    /// Files a request under a token, and under the ids that its calls may carry as well, so that
+    /// [`Self::inbound_of`] finds it. `None` where too many requests are live: its calls are then
+    /// context-lost.
+    pub fn file<'a>(
+        &self,
+        inbound: &Inbound,
+        ids: impl Iterator<Item = &'a [u8]>,
+        now: Timestamp,
+    ) -> Option<Token> {
+        let token = self.correlator.open(ids, inbound.clone(), now);
+        match token {
+            Some(token) => *inbound.token().get_or_init(|| token),
+            None => {
+                self.unfiled.add();
+                return None;
+            }
+        };
+        token
+    }
+
+    /// The request that a call with this token belongs to.
+    #[must_use]
+    pub fn inbound_of(&self, token: Token) -> Option<Inbound> {
+        self.correlator.find(token)
+    }
+
+    /// The request that a call with this fallback id belongs to, if that is certain.
+    #[must_use]
+    pub fn inbound_by_id(&self, id: &[u8]) -> Found<Inbound> {
+        self.correlator.find_by_id(id)
+    }
+
+    pub(crate) fn forget(&self, inbound: &Inbound, cancelled: bool, now: Timestamp) {
+        if let Some(&token) = inbound.token().get() {
+            self.correlator.close(token, cancelled, now);
+        }
+    }
+
+    /// The edge from the procedure that `inbound` serves to `procedure` of `callee`.
+    pub fn edge(
+        &self,
+        inbound: Option<&Inbound>,
+        callee: Symbol,
+        procedure: Procedure,
+        now: Timestamp,
+    ) -> Arc<Edge> {
+        let caller = inbound.map_or(Procedure::NONE, Inbound::procedure);
+        self.edges.find(EdgeKey { caller, callee, procedure }, &self.symbols, now)
+    }
+
+    /// A logical call starts on `edge`, for `inbound` if it can be tied to a request. An inbound
+    /// request of another agent counts as none.
+    pub fn call_started(
+        self: &Arc<Self>,
+        edge: Arc<Edge>,
+        inbound: Option<Inbound>,
+        start: CallStart,
+        headers: &HeaderMap,
+        now: Timestamp,
+    ) -> Outbound {
+        let inbound = inbound.filter(|inbound| inbound.is_of(self));
+        Outbound::new(self.clone(), edge, inbound, start, headers, now)
+    }
+
+    /// What `source` says of mode and shield, all of it: what it said before is forgotten.
+    pub fn switch(&self, source: Source, switches: &Switches, now: Timestamp) {
+        let before = self.mode();
+        self.switches.set(source, switches, now);
+        self.tell_switch(source, switches, before);
+    }
+
+    /// The text of the watched switch file, or `None` when the file is gone.
+    ///
+    /// # Errors
+    ///
+    /// The first line that cannot be meant; what was in force stays in force.
+    pub fn switch_file(&self, text: Option<&str>, now: Timestamp) -> Result<(), SwitchError> {
+        let switches = text.map(Switches::parse).transpose()?.unwrap_or_default();
+        self.switch(Source::File, &switches, now);
+        Ok(())
+    }
+
+    /// The mode in force.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.switches.mode()
+    }
+
+    /// How much longer the shield holds; zero without one.
+    #[must_use]
+    pub fn shield_left(&self, now: Timestamp) -> Duration {
+        self.switches.shield_until().saturating_since(now)
+    }
+
+    /// The name of the service.
+    #[must_use]
+    pub fn service(&self) -> &Arc<str> {
+        &self.service
+    }
+
+    /// The names of callees, methods and routes.
+    #[must_use]
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    /// The edges that this service has used so far.
+    pub fn edges(&self) -> impl Iterator<Item = &Arc<Edge>> {
+        self.edges.iter()
+    }
+
+    pub(crate) fn edge_table(&self) -> &EdgeTable {
+        &self.edges
+    }
+
+    pub(crate) fn edge_by_id(&self, id: EdgeId) -> Option<&Arc<Edge>> {
+        self.edges.get(id)
+    }
+
+    pub(crate) fn procedures(&self) -> &ProcedureTable {
+        &self.procedures
+    }
+
+    pub(crate) fn switches(&self) -> &Switchboard {
+        &self.switches
+    }
+
+    pub(crate) fn claims(&self) -> &ClaimHeaders {
+        &self.claims
+    }
+
+    pub(crate) fn silent_claims(&self) -> bool {
+        self.silent_claims
+    }
+
+    pub(crate) fn correlator(&self) -> &Correlator<Inbound> {
+        &self.correlator
+    }
+
+    pub(crate) fn untied_calls(&self) -> u64 {
+        self.untied.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_untied(&self, edge: &Edge) {
+        self.untied.fetch_add(1, Ordering::Relaxed);
+        edge.counters.untied.add();
+    }
+
+    pub(crate) fn arm_of_untied(&self, headers: &HeaderMap, bits: u64, halvings: u8) -> Arm {
+        let mode = self.mode();
+        mode.arm(lot(mode, headers, bits), halvings)
+    }
+}
+
+/// The lot of a request tree. Only a partial share looks at it, so only that reads the trace id.
+fn lot(mode: Mode, headers: &HeaderMap, bits: u64) -> Lot {
+    match mode {
+        Mode::Off | Mode::Observe => Lot::of_random(bits),
+        Mode::Enforce(_) => match trace_context::trace_id(headers) {
+            Some(trace_id) => Lot::of_trace_id(trace_id),
+            None => Lot::of_random(bits),
+        },
+    }
+}

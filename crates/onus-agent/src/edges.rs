@@ -1,0 +1,254 @@
+//! The edges of a service: found by key, bounded, never evicted.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use onus_core::{EdgeClass, EdgeId, EdgePolicy, EdgeState, Timestamp};
+use onus_learn::{ClassFinding, Declared, Estimator};
+
+use crate::config::CalleeRules;
+use crate::counters::{Counter, EdgeCounters};
+use crate::drain::{Drained, Tally};
+use crate::policy::Timeouts;
+use crate::symbols::{Procedure, Symbol, Symbols};
+
+/// Which edge: a procedure of this service calls a procedure of a callee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EdgeKey {
+    pub(crate) caller: Procedure,
+    pub(crate) callee: Symbol,
+    pub(crate) procedure: Procedure,
+}
+
+/// An edge of this service.
+#[derive(Debug)]
+pub struct Edge {
+    pub(crate) id: EdgeId,
+    pub(crate) key: EdgeKey,
+    pub(crate) policy: EdgePolicy,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) tally: Tally,
+    pub(crate) counters: EdgeCounters,
+    /// How often the brake halved the enforce share.
+    pub(crate) halvings: AtomicU8,
+    class: AtomicU8,
+    declared: Declared,
+    memory: Mutex<Memory>,
+    learning: Mutex<Estimator>,
+}
+
+/// What an edge remembers between calls; locked on failure and once a second.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) state: EdgeState,
+    drained: Drained,
+    drained_at: Timestamp,
+}
+
+const DRAIN_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Edge {
+    fn new(id: EdgeId, key: EdgeKey, rules: &CalleeRules, procedure: &str, now: Timestamp) -> Self {
+        let edge_rules = rules.of(procedure);
+        let declared = Declared { operator: rules.class_override, annotation: rules.annotation };
+        let learning = Estimator::new(now);
+        let class = declared.resolve(learning.measure(now)).class;
+        Self {
+            id,
+            key,
+            policy: edge_rules.policy,
+            timeouts: edge_rules.timeouts,
+            tally: Tally::default(),
+            counters: EdgeCounters::default(),
+            halvings: AtomicU8::new(0),
+            class: AtomicU8::new(class_to_byte(class)),
+            declared,
+            memory: Mutex::new(Memory {
+                state: EdgeState::new(&edge_rules.policy),
+                drained: Drained::default(),
+                drained_at: now,
+            }),
+            learning: Mutex::new(learning),
+        }
+    }
+
+    /// The time limits of a call on this edge.
+    #[must_use]
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    /// What was configured for this edge.
+    #[must_use]
+    pub fn policy(&self) -> &EdgePolicy {
+        &self.policy
+    }
+
+    /// The class that decisions use.
+    #[must_use]
+    pub fn class(&self) -> EdgeClass {
+        class_from_byte(self.class.load(Ordering::Relaxed))
+    }
+
+    /// The class with all that explains it.
+    #[must_use]
+    pub fn finding(&self, now: Timestamp) -> ClassFinding {
+        self.declared.resolve(lock(&self.learning).measure(now))
+    }
+
+    /// Updates what is learned about the edge; the class follows, and is returned if it changed.
+    pub(crate) fn learn(
+        &self,
+        update: impl FnOnce(&mut Estimator),
+        now: Timestamp,
+    ) -> Option<ClassFinding> {
+        let mut learning = lock(&self.learning);
+        update(&mut learning);
+        let finding = self.declared.resolve(learning.measure(now));
+        let before = self.class.swap(class_to_byte(finding.class), Ordering::Relaxed);
+        (class_from_byte(before) != finding.class).then_some(finding)
+    }
+
+    /// The edge's memory, with a budget that knows of every call so far.
+    pub(crate) fn memory(&self, now: Timestamp) -> MutexGuard<'_, Memory> {
+        let mut memory = lock(&self.memory);
+        self.drain(&mut memory, now);
+        memory
+    }
+
+    /// Tells the budget of the calls so far, if the last time is a second ago and nobody else is
+    /// at it. Without it a budget would book the calls of minutes as those of an instant.
+    pub(crate) fn drain_if_due(&self, now: Timestamp) {
+        if self.policy.retry.is_none() {
+            return;
+        }
+        let Ok(mut memory) = self.memory.try_lock() else { return };
+        if now.saturating_since(memory.drained_at) >= DRAIN_INTERVAL {
+            self.drain(&mut memory, now);
+        }
+    }
+
+    fn drain(&self, memory: &mut Memory, now: Timestamp) {
+        if let Some(budget) = &mut memory.state.budget {
+            memory.drained.drain(&self.tally, budget, now);
+        }
+        memory.drained_at = now;
+    }
+}
+
+/// All edges of a service.
+#[derive(Debug)]
+pub(crate) struct EdgeTable {
+    ids: papaya::HashMap<EdgeKey, EdgeId, RandomState>,
+    /// One place for each edge, filled from the front; read without a lock.
+    edges: Box<[OnceLock<Arc<Edge>>]>,
+    /// How many places are taken; locked while an edge is added.
+    len: Mutex<usize>,
+    rules: Vec<CalleeRules>,
+    /// Calls that had to share an edge because the table is full.
+    pub(crate) overflows: Counter,
+}
+
+impl EdgeTable {
+    /// A table for `limit` edges, and one more for each configured callee and all others together,
+    /// on which further edges are booked.
+    pub(crate) fn new(limit: usize, rules: Vec<CalleeRules>) -> Self {
+        let places = limit + rules.len() + 1;
+        Self {
+            ids: papaya::HashMap::with_hasher(RandomState::default()),
+            edges: (0..places).map(|_| OnceLock::new()).collect(),
+            len: Mutex::new(0),
+            rules,
+            overflows: Counter::default(),
+        }
+    }
+
+    pub(crate) fn rules(&self) -> &[CalleeRules] {
+        &self.rules
+    }
+
+    pub(crate) fn get(&self, id: EdgeId) -> Option<&Arc<Edge>> {
+        self.edges.get(id.0 as usize)?.get()
+    }
+
+    /// The edges that exist.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Edge>> {
+        self.edges.iter().map_while(OnceLock::get)
+    }
+
+    pub(crate) fn find(&self, key: EdgeKey, symbols: &Symbols, now: Timestamp) -> Arc<Edge> {
+        if let Some(edge) = self.known(key) {
+            return edge.clone();
+        }
+        if !self.is_full() {
+            return self.add(key, symbols, now);
+        }
+        self.overflows.add();
+        let key = self.shared_key(key, symbols);
+        self.known(key).cloned().unwrap_or_else(|| self.add(key, symbols, now))
+    }
+
+    fn known(&self, key: EdgeKey) -> Option<&Arc<Edge>> {
+        let id = *self.ids.pin().get(&key)?;
+        self.get(id)
+    }
+
+    /// Whether only the places of shared edges are left.
+    fn is_full(&self) -> bool {
+        let room = self.edges.len() - self.rules.len() - 1;
+        self.edges[room - 1].get().is_some()
+    }
+
+    /// Adds an edge. Each of the `rules.len() + 1` shared keys has a place, so there is room.
+    fn add(&self, key: EdgeKey, symbols: &Symbols, now: Timestamp) -> Arc<Edge> {
+        let mut len = lock(&self.len);
+        // Another thread may have added it, or taken the last place, since it was not found.
+        if let Some(edge) = self.known(key) {
+            return edge.clone();
+        }
+        let key = if self.is_full() { self.shared_key(key, symbols) } else { key };
+        if let Some(edge) = self.known(key) {
+            return edge.clone();
+        }
+        let id = EdgeId(*len as u32);
+        let callee = symbols.name(key.callee);
+        let procedure = key.procedure.display(symbols).to_string();
+        let unnamed = CalleeRules::new(callee);
+        let rules = self.rules.iter().find(|rules| *rules.callee == **callee).unwrap_or(&unnamed);
+        let edge = Arc::new(Edge::new(id, key, rules, &procedure, now));
+        let edge = self.edges[*len].get_or_init(|| edge).clone();
+        self.ids.pin().insert(key, id);
+        *len += 1;
+        edge
+    }
+
+    fn shared_key(&self, key: EdgeKey, symbols: &Symbols) -> EdgeKey {
+        let callee = symbols.name(key.callee);
+        let configured = self.rules.iter().any(|rules| *rules.callee == **callee);
+        let callee = if configured { key.callee } else { Symbol::OTHER };
+        EdgeKey { caller: Procedure::OTHER, callee, procedure: Procedure::OTHER }
+    }
+}
+
+/// Locks, whatever a panic left behind: the states under these locks are plain data.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn class_to_byte(class: EdgeClass) -> u8 {
+    match class {
+        EdgeClass::Unknown => 0,
+        EdgeClass::FailClose => 1,
+        EdgeClass::FailOpen => 2,
+    }
+}
+
+fn class_from_byte(byte: u8) -> EdgeClass {
+    match byte {
+        1 => EdgeClass::FailClose,
+        2 => EdgeClass::FailOpen,
+        _ => EdgeClass::Unknown,
+    }
+}

@@ -1,0 +1,305 @@
+//! One request being served, as the hosts hold it.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use http::HeaderMap;
+use onus_core::{
+    Arm, Circumstances, ClaimVerdict, InboundCall, Lot, Mode, SlotId, Stop, Timestamp, Tries,
+};
+
+use crate::agent::Agent;
+use crate::correlator::Token;
+use crate::edges::{Edge, lock};
+use crate::guard::guard;
+use crate::procedures::ServedProcedure;
+use crate::symbols::{Procedure, Symbol};
+use crate::wire::{self, ClaimText};
+
+/// One request being served. Cheap to clone: all clones are the same request.
+#[derive(Clone)]
+pub struct Inbound(Arc<Served>);
+
+struct Served {
+    agent: Arc<Agent>,
+    procedure: Arc<ServedProcedure>,
+    mode: Mode,
+    lot: Lot,
+    /// Which attempt of its caller this request is.
+    attempt: u32,
+    token: OnceLock<Token>,
+    /// Calls of the whole service that could not be tied to a request when this one arrived.
+    untied_before: u64,
+    progress: Mutex<Progress>,
+}
+
+struct Progress {
+    call: InboundCall,
+    notes: Vec<CallNote>,
+    stage: Stage,
+}
+
+/// How far a request has come. Each step happens once, whoever takes it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Serving,
+    Answered,
+    Over,
+}
+
+/// What is kept of a call without success: who is said to be at fault, and how to recognise a
+/// repeat of it.
+struct CallNote {
+    slot: SlotId,
+    identity: CallIdentity,
+    origin: Option<Origin>,
+}
+
+/// What makes two calls of one request the same logical call: the callee, a hash of method and
+/// path, and a digest of the body where it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallIdentity {
+    pub(crate) callee: Symbol,
+    pub(crate) head: u64,
+    pub(crate) body: Option<u64>,
+}
+
+/// The service that first failed, and how far below it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its name.
+    pub service: Arc<str>,
+    /// Hops from the service that holds this value; 0 is that service itself.
+    pub hops: u8,
+}
+
+/// What [`Agent::request_arrived`] found out.
+pub(crate) struct Arrival {
+    pub(crate) procedure: Arc<ServedProcedure>,
+    pub(crate) mode: Mode,
+    pub(crate) lot: Lot,
+    pub(crate) marked: bool,
+    pub(crate) attempt: u32,
+    pub(crate) untied_before: u64,
+}
+
+impl Inbound {
+    pub(crate) fn new(agent: Arc<Agent>, arrival: Arrival) -> Self {
+        let arm = arrival.mode.arm(arrival.lot, 0);
+        Self(Arc::new(Served {
+            agent,
+            procedure: arrival.procedure,
+            mode: arrival.mode,
+            lot: arrival.lot,
+            attempt: arrival.attempt,
+            token: OnceLock::new(),
+            untied_before: arrival.untied_before,
+            progress: Mutex::new(Progress {
+                call: InboundCall::new(arm, arrival.marked),
+                notes: Vec::new(),
+                stage: Stage::Serving,
+            }),
+        }))
+    }
+
+    /// The procedure that is served.
+    #[must_use]
+    pub fn procedure(&self) -> Procedure {
+        self.0.procedure.procedure
+    }
+
+    /// Whether ownership is in force, observed or off for this request.
+    #[must_use]
+    pub fn arm(&self) -> Arm {
+        self.0.mode.arm(self.0.lot, 0)
+    }
+
+    /// The arm for a call on `edge`, whose enforce share the brake may have lowered.
+    pub(crate) fn arm_on(&self, halvings: u8) -> Arm {
+        self.0.mode.arm(self.0.lot, halvings)
+    }
+
+    pub(crate) fn is_of(&self, agent: &Arc<Agent>) -> bool {
+        Arc::ptr_eq(&self.0.agent, agent)
+    }
+
+    pub(crate) fn token(&self) -> &OnceLock<Token> {
+        &self.0.token
+    }
+
+    /// Makes the answer's headers say whose error it is; a success says nothing.
+    ///
+    /// `headers` is the block that carries the outcome: the head of an HTTP answer, the trailers
+    /// of a gRPC one. To be called once; a second call changes nothing but to take copied claims
+    /// out.
+    pub fn answer(&self, failed: bool, grpc: bool, headers: &mut HeaderMap, now: Timestamp) {
+        let agent = &self.0.agent;
+        let shield = agent.switches().shield_holds(now);
+        if self.arm().is_off() && !shield {
+            return;
+        }
+        agent.claims().replace_claim(headers, None);
+        if !failed || !self.advance(Stage::Answered) {
+            return;
+        }
+        let at = Circumstances {
+            shield,
+            silent_claims: agent.silent_claims(),
+            untied_calls: agent.untied_calls() != self.0.untied_before,
+        };
+        let Some((verdict, origin)) = guard(|| self.judge(at)).flatten() else { return };
+        let text = ClaimText {
+            reason: Some(verdict.reason),
+            attempt: Some(self.0.attempt),
+            hops: Some(origin.hops),
+            origin: Some(origin.service.clone()),
+            ..ClaimText::new(verdict.claim)
+        };
+        agent.claims().replace_claim(headers, Some(&text));
+        if verdict.vetoes {
+            wire::write_vetoes(headers, grpc);
+        }
+        self.0.procedure.counters.arm(self.arm()).claim(&verdict);
+        agent.tell_claim(self, &verdict, &origin);
+    }
+
+    /// The claim, and the service that first failed.
+    fn judge(&self, at: Circumstances) -> Option<(ClaimVerdict, Origin)> {
+        let progress = lock(&self.0.progress);
+        let verdict = progress.call.claim(at)?;
+        let origin = match verdict.deciding {
+            None => Origin { service: self.0.agent.service().clone(), hops: 0 },
+            Some(slot) => {
+                let note = progress.notes.iter().rev().find(|note| note.slot == slot);
+                let below = note.and_then(|note| note.origin.clone());
+                let below = below.unwrap_or_else(|| self.callee_of(&progress.call, slot));
+                Origin { hops: below.hops.saturating_add(1), ..below }
+            }
+        };
+        Some((verdict, origin))
+    }
+
+    /// The callee of a call whose reply named no origin.
+    fn callee_of(&self, call: &InboundCall, slot: SlotId) -> Origin {
+        let edge = call.edge(slot).and_then(|id| self.0.agent.edge_by_id(id));
+        let service = match edge {
+            Some(edge) => self.0.agent.symbols().name(edge.key.callee),
+            None => self.0.agent.service(),
+        };
+        Origin { service: service.clone(), hops: 0 }
+    }
+
+    /// The request is over: its answer has been read to the end, or broke on the way.
+    ///
+    /// Exactly one of this and [`Self::cancelled`] counts, the first.
+    pub fn finished(&self, failed: bool, now: Timestamp) {
+        if !self.advance(Stage::Over) {
+            return;
+        }
+        let agent = &self.0.agent;
+        let counters = &self.0.procedure.counters;
+        let arm = counters.arm(self.arm());
+        if failed { &arm.failed } else { &arm.ok }.add();
+        guard(|| {
+            let progress = lock(&self.0.progress);
+            let clean = progress.call.evidence(failed, |edge, outcome| {
+                if let Some(edge) = agent.edge_by_id(edge) {
+                    edge.counters.teach(outcome, failed);
+                }
+            });
+            if clean {
+                counters.clean[usize::from(failed)].add();
+            }
+        });
+        agent.forget(self, false, now);
+        agent.tick(now);
+    }
+
+    /// The caller has gone before it had the whole answer: the request teaches nothing.
+    pub fn cancelled(&self, now: Timestamp) {
+        if self.advance(Stage::Over) {
+            self.0.procedure.counters.arm(self.arm()).cancelled.add();
+            self.0.agent.forget(self, true, now);
+        }
+    }
+
+    /// Moves on to `stage`; false if the request has come that far before.
+    fn advance(&self, stage: Stage) -> bool {
+        let mut progress = lock(&self.0.progress);
+        let advances = progress.stage < stage;
+        if advances {
+            progress.stage = stage;
+        }
+        advances
+    }
+
+    /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request has
+    /// too many calls; else its slot, with the attempts of the call it repeats.
+    pub(crate) fn call_started(
+        &self,
+        edge: &Edge,
+        identity: CallIdentity,
+    ) -> Option<(SlotId, Option<Tries>)> {
+        let mut progress = lock(&self.0.progress);
+        let repeated = progress
+            .notes
+            .iter()
+            .position(|note| identity.body.is_some() && note.identity == identity);
+        if let Some(at) = repeated {
+            let slot = progress.notes.swap_remove(at).slot;
+            return Some((slot, Some(progress.call.on_repeated(slot))));
+        }
+        Some((progress.call.on_started(edge.id, edge.class())?, None))
+    }
+
+    /// Whether a call like this has ended without success in this request, so that it is worth
+    /// knowing the body of the next one.
+    #[must_use]
+    pub fn may_be_repeat(&self, edge: &Edge, head: u64) -> bool {
+        lock(&self.0.progress).notes.iter().any(|note| {
+            note.identity.head == head
+                && note.identity.callee == edge.key.callee
+                && note.identity.body.is_some()
+        })
+    }
+
+    pub(crate) fn is_marked(&self) -> bool {
+        lock(&self.0.progress).call.is_marked()
+    }
+
+    pub(crate) fn on_attempt(&self, slot: SlotId, tries: &Tries) {
+        lock(&self.0.progress).call.on_attempt(slot, tries);
+    }
+
+    /// The call ended ok, or its answer was read to the end after it had.
+    pub(crate) fn call_ok(&self, slot: SlotId, closed: bool) {
+        let call = &mut lock(&self.0.progress).call;
+        if closed {
+            call.on_closed(slot);
+        } else {
+            call.on_ok(slot);
+        }
+    }
+
+    /// The call ended without success: for good with `stop`, or because nobody waits for it.
+    pub(crate) fn call_failed(
+        &self,
+        slot: SlotId,
+        tries: &Tries,
+        stop: Option<Stop>,
+        identity: CallIdentity,
+        origin: Option<Origin>,
+    ) {
+        let mut progress = lock(&self.0.progress);
+        progress.call.on_attempt(slot, tries);
+        match stop {
+            Some(stop) => progress.call.on_failed(slot, stop),
+            None => progress.call.on_abandoned(slot),
+        }
+        if progress.notes.len() < NOTES_MAX {
+            progress.notes.push(CallNote { slot, identity, origin });
+        }
+    }
+}
+
+/// The most failed calls of one request that are remembered for repeats and origins.
+const NOTES_MAX: usize = 256;

@@ -1,0 +1,358 @@
+//! One logical call of this service, as the hosts hold it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use http::HeaderMap;
+use onus_core::{
+    Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause,
+    SlotId, Stop, Terms, Timestamp, Verdict,
+};
+
+use crate::agent::Agent;
+use crate::counters::Place;
+use crate::edges::Edge;
+use crate::guard::guard;
+use crate::inbound::{CallIdentity, Inbound, Origin};
+use crate::wire::{self, ParsedClaim};
+
+/// One logical call. Dropped without an outcome, it counts as abandoned.
+pub struct Outbound {
+    agent: Arc<Agent>,
+    edge: Arc<Edge>,
+    inbound: Option<Inbound>,
+    slot: Option<SlotId>,
+    call: OutboundCall,
+    identity: CallIdentity,
+    stage: Stage,
+    /// What let the attempt under way pass, if it is a retry.
+    cause: Option<RetryCause>,
+    origin: Option<Origin>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// No attempt yet, or one that has no outcome, or the wait before the next.
+    Open,
+    /// Answered without an error.
+    Ok,
+    Failed,
+}
+
+/// What a host knows of a call before its first attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct CallStart {
+    /// What the request's method says about sending it twice.
+    pub method: MethodKind,
+    /// A hash of method, path and query.
+    pub head: u64,
+    /// A digest of the body, if it is known already.
+    pub body: Option<u64>,
+    /// Random bits, for the lot of a call that belongs to no request.
+    pub bits: u64,
+}
+
+/// A failed attempt, as a host sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedAttempt<'a> {
+    /// What went wrong.
+    pub error: CallError,
+    /// The header block that carries the outcome, if there was a reply.
+    pub headers: Option<&'a HeaderMap>,
+    /// Whether the request can be sent again and no response has been passed on.
+    pub replayable: bool,
+    /// The wall clock, for a `Retry-After` that names a date.
+    pub wall: SystemTime,
+}
+
+/// How a call that failed for good looks to the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallOutcome {
+    /// Why there was no further attempt.
+    pub stop: Stop,
+    /// What the last attempt read.
+    pub read: CalleeClaim,
+    /// Attempts by anyone.
+    pub attempts: u32,
+    /// The service that first failed and how many hops below this one it is, as the callee says.
+    pub origin: Option<Origin>,
+}
+
+impl Outbound {
+    pub(crate) fn new(
+        agent: Arc<Agent>,
+        edge: Arc<Edge>,
+        inbound: Option<Inbound>,
+        start: CallStart,
+        headers: &HeaderMap,
+        now: Timestamp,
+    ) -> Self {
+        let halvings = edge.halvings.load(Ordering::Relaxed);
+        let identity = CallIdentity { callee: edge.key.callee, head: start.head, body: start.body };
+        let (slot, repeated) = match &inbound {
+            Some(inbound) => match inbound.call_started(&edge, identity) {
+                Some((slot, repeated)) => (Some(slot), repeated),
+                None => (None, None),
+            },
+            None => (None, None),
+        };
+        let tied = inbound.as_ref().filter(|_| slot.is_some());
+        if tied.is_none() {
+            agent.count_untied(&edge);
+        }
+        let terms = Terms {
+            arm: match tied {
+                Some(inbound) => inbound.arm_on(halvings),
+                None => agent.arm_of_untied(headers, start.bits, halvings),
+            },
+            marked: tied.is_some_and(Inbound::is_marked),
+            method: start.method,
+            deadline: edge.timeouts.overall.map(|overall| now.saturating_add(overall)),
+        };
+        let call = match repeated {
+            Some(tries) => {
+                edge.counters.repeats.add();
+                OutboundCall::repeated(terms, tries)
+            }
+            None => {
+                edge.tally.call();
+                OutboundCall::new(terms)
+            }
+        };
+        let inbound = inbound.filter(|_| slot.is_some());
+        let (stage, cause, origin) = (Stage::Open, None, None);
+        Self { agent, edge, inbound, slot, call, identity, stage, cause, origin }
+    }
+
+    /// The edge of the call.
+    #[must_use]
+    pub fn edge(&self) -> &Arc<Edge> {
+        &self.edge
+    }
+
+    /// When all attempts together must be over.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.call.terms().deadline
+    }
+
+    /// Whether a failed attempt could be followed by another; if not, the host need not keep the
+    /// request.
+    #[must_use]
+    pub fn may_retry(&self) -> bool {
+        self.call.may_retry(&self.edge.policy)
+    }
+
+    /// The body of the request has been seen to its end: a repeat can be recognised by it.
+    pub fn set_body_digest(&mut self, digest: u64) {
+        self.identity.body = Some(digest);
+    }
+
+    /// An attempt leaves: gives its headers the mark and the attempt's number, and takes out what
+    /// the application copied from elsewhere.
+    pub fn attempt_started(&mut self, headers: &mut HeaderMap) {
+        self.call.on_sent();
+        if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
+            inbound.on_attempt(slot, self.call.tries());
+        }
+        if self.arm().is_off() {
+            return;
+        }
+        let trusted = self.edge.policy.trusted;
+        wire::write_mark(headers, trusted && self.call.mark());
+        wire::write_attempt(headers, if trusted { self.call.tries().sent } else { 1 });
+    }
+
+    /// The attempt under way failed: may the call go on?
+    pub fn attempt_failed(
+        &mut self,
+        failed: &FailedAttempt<'_>,
+        now: Timestamp,
+        draw: Draw,
+    ) -> Verdict {
+        let failure = self.read(failed);
+        let decided = guard(|| {
+            let edge = &self.edge;
+            let mut memory = edge.memory(now);
+            let state = &mut memory.state;
+            let verdict = self.call.on_failure(&failure, &edge.policy, state, now, draw);
+            let event = state.brake.take_event();
+            edge.halvings.store(state.brake.halvings(), Ordering::Relaxed);
+            (verdict, event)
+        });
+        // A fault in the decision: the answer passes as it came.
+        let (verdict, event) = decided.unwrap_or((Verdict::Stop(Stop::NotConfigured), None));
+        self.book(&verdict);
+        self.agent.tell_verdict(self, &failure, &verdict);
+        if let Some(event) = event {
+            self.tell_brake(event);
+        }
+        verdict
+    }
+
+    /// What the reply says, as the core takes it. Remembers the origin that it names.
+    fn read(&mut self, failed: &FailedAttempt<'_>) -> Failure {
+        let mut failure = Failure {
+            error: failed.error,
+            claim: None,
+            attempt: None,
+            pushback: onus_core::Pushback::None,
+            replayable: failed.replayable,
+        };
+        self.origin = None;
+        let Some(headers) = failed.headers else { return failure };
+        failure.pushback = wire::pushback(headers, failed.wall);
+        if self.arm().is_off() {
+            return failure;
+        }
+        match self.agent.claims().read(headers) {
+            ParsedClaim::Valid(text) => {
+                failure.claim = Some(text.claim);
+                failure.attempt = text.attempt;
+                if self.edge.policy.trusted {
+                    let hops = text.hops.unwrap_or(0);
+                    self.origin = text.origin.map(|service| Origin { service, hops });
+                }
+            }
+            ParsedClaim::Invalid(_) => self.edge.counters.invalid_claims.add(),
+            ParsedClaim::Absent => {}
+        }
+        failure
+    }
+
+    fn book(&mut self, verdict: &Verdict) {
+        let counters = self.edge.counters.arm(self.arm());
+        match verdict {
+            Verdict::Retry(retry) => {
+                counters.retries[retry.cause.place()].add();
+                if let Some(shadow) = retry.shadow {
+                    counters.shadows[shadow.place()].add();
+                }
+                self.cause = Some(retry.cause);
+                if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
+                    inbound.on_attempt(slot, self.call.tries());
+                }
+            }
+            Verdict::Stop(stop) => {
+                counters.stops[stop.place()].add();
+                counters.failed.add();
+                self.fail(Some(*stop));
+            }
+        }
+    }
+
+    /// The call cannot be sent at all, for this reason.
+    pub fn refused(&mut self, stop: Stop) {
+        self.book(&Verdict::Stop(stop));
+    }
+
+    /// Whether an attempt may leave at all.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::NoTime`] where the deadline has passed.
+    pub fn may_send(&self, now: Timestamp) -> Result<(), Stop> {
+        self.call.may_send(now)
+    }
+
+    /// The attempt under way was answered without an error. If the answer's body breaks, report
+    /// [`Self::attempt_failed`] as well.
+    pub fn ok(&mut self, now: Timestamp) {
+        self.stage = Stage::Ok;
+        if self.call.is_retry() {
+            if let Some(cause) = self.cause {
+                self.edge.counters.arm(self.arm()).retries_ok[cause.place()].add();
+            }
+            let event = guard(|| {
+                let mut memory = self.edge.memory(now);
+                self.call.on_success(&self.edge.policy, &mut memory.state, now);
+                memory.state.brake.take_event()
+            });
+            if let Some(event) = event.flatten() {
+                self.tell_brake(event);
+            }
+        }
+        if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
+            inbound.call_ok(slot, false);
+        }
+        self.edge.drain_if_due(now);
+    }
+
+    /// Takes what is between Onus and the callee out of a header block that goes to the
+    /// application.
+    pub fn hide_from_application(&self, headers: &mut HeaderMap) {
+        if self.arm().is_off() {
+            return;
+        }
+        let claims = self.agent.claims();
+        if !self.edge.policy.trusted {
+            claims.strip_untrusted(headers);
+        } else if self.stage != Stage::Ok || headers.contains_key(&wire::ONUS_CLAIM) {
+            // A success has no claim to hide, nearly always.
+            let read = claims.read(headers);
+            claims.hide_from_handler(headers, &read);
+        }
+    }
+
+    /// How the call failed for good; `None` while it has not.
+    #[must_use]
+    pub fn outcome(&self, verdict: &Verdict) -> Option<CallOutcome> {
+        let Verdict::Stop(stop) = verdict else { return None };
+        let tries = self.call.tries();
+        let origin = self.origin.as_ref().map(|origin| Origin {
+            hops: origin.hops.saturating_add(1),
+            service: origin.service.clone(),
+        });
+        Some(CallOutcome {
+            stop: *stop,
+            read: tries.last.unwrap_or(CalleeClaim::Silent),
+            attempts: tries.attempts,
+            origin,
+        })
+    }
+
+    /// How far ownership reaches for this call.
+    #[must_use]
+    pub fn arm(&self) -> Arm {
+        self.call.terms().arm
+    }
+
+    pub(crate) fn call(&self) -> &OutboundCall {
+        &self.call
+    }
+
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    fn fail(&mut self, stop: Option<Stop>) {
+        self.stage = Stage::Failed;
+        if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
+            inbound.call_failed(slot, self.call.tries(), stop, self.identity, self.origin.clone());
+        }
+    }
+
+    fn tell_brake(&self, event: BrakeEvent) {
+        self.agent.tell_brake(&self.edge, event);
+    }
+}
+
+impl Drop for Outbound {
+    fn drop(&mut self) {
+        match self.stage {
+            Stage::Open => {
+                self.edge.counters.arm(self.arm()).abandoned.add();
+                self.fail(None);
+            }
+            Stage::Ok => {
+                self.edge.counters.arm(self.arm()).ok.add();
+                self.edge.tally.success();
+                if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
+                    inbound.call_ok(slot, true);
+                }
+            }
+            Stage::Failed => {}
+        }
+    }
+}

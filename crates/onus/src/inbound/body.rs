@@ -1,0 +1,79 @@
+//! The body of an answer: its end is the end of the request.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use super::served::Served;
+use crate::scope;
+
+pin_project! {
+    /// The body of an [`InboundService`](super::InboundService)'s answer.
+    pub struct InboundBody<R> {
+        #[pin]
+        body: R,
+        // `None` once the request is over.
+        served: Option<Served>,
+    }
+}
+
+impl<R: Body> InboundBody<R> {
+    pub(crate) fn new(body: R, served: Option<Served>) -> Self {
+        let mut this = Self { body, served };
+        if this.served.as_ref().is_some_and(|served| served.bodiless) || this.body.is_end_stream() {
+            finish(&mut this.served);
+        }
+        this
+    }
+}
+
+impl<R: Body> Body for InboundBody<R> {
+    type Data = R::Data;
+    type Error = R::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<R::Data>, R::Error>>> {
+        let mut this = self.project();
+        let Some(served) = this.served.as_mut() else { return this.body.poll_frame(cx) };
+        let body = this.body.as_mut();
+        let mut frame = ready!(scope::enter(&served.inbound, || body.poll_frame(cx)));
+        match &mut frame {
+            Some(Ok(frame)) => {
+                if let Some(block) = frame.trailers_mut() {
+                    served.trailers(block);
+                }
+                // Whoever knows the size stops at the last byte and never asks for the end. Where
+                // trailers are to come, the size says nothing about the end.
+                let all_sent = !served.is_open() && this.body.size_hint().exact() == Some(0);
+                if all_sent || this.body.is_end_stream() {
+                    finish(this.served);
+                }
+            }
+            Some(Err(_)) => {
+                if let Some(mut served) = this.served.take() {
+                    served.broken();
+                }
+            }
+            None => finish(this.served),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+fn finish(served: &mut Option<Served>) {
+    if let Some(served) = served.take() {
+        served.finished();
+    }
+}

@@ -1,0 +1,50 @@
+//! The layer that makes an [`InboundService`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::request::Parts;
+use tower_layer::Layer;
+
+use super::service::InboundService;
+use crate::onus::Onus;
+use crate::procedure::{Procedure, ProcedureFn};
+
+/// Wraps a service, outermost, so that its errors carry claims.
+#[derive(Clone)]
+pub struct InboundLayer {
+    onus: Onus,
+    procedure: Option<ProcedureFn>,
+}
+
+impl InboundLayer {
+    pub(crate) fn new(onus: Onus) -> Self {
+        Self { onus, procedure: None }
+    }
+
+    /// Asks `tell` for the route template of each request, before the request's own extension and
+    /// the router's. Return `None` where there is none: the HTTP method alone is then the
+    /// procedure.
+    #[must_use]
+    pub fn procedure(
+        mut self,
+        tell: impl Fn(&Parts) -> Option<Procedure> + Send + Sync + 'static,
+    ) -> Self {
+        self.procedure = Some(Arc::new(tell));
+        self
+    }
+}
+
+impl<S> Layer<S> for InboundLayer {
+    type Service = InboundService<S>;
+
+    fn layer(&self, inner: S) -> InboundService<S> {
+        InboundService::new(inner, self.onus.clone(), self.procedure.clone())
+    }
+}
+
+impl fmt::Debug for InboundLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InboundLayer").field("onus", &self.onus).finish_non_exhaustive()
+    }
+}

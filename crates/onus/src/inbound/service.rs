@@ -1,0 +1,61 @@
+//! The service that serves requests under ownership.
+
+use std::fmt;
+use std::task::{Context, Poll};
+
+use http::{Method, Request, Response};
+use onus_agent::classify::method_kind;
+use tower_service::Service;
+
+use super::body::InboundBody;
+use super::future::InboundFuture;
+use super::served::Served;
+use crate::onus::Onus;
+use crate::procedure::{self, ProcedureFn};
+use crate::scope;
+
+/// A service whose errors carry claims.
+#[derive(Clone)]
+pub struct InboundService<S> {
+    inner: S,
+    onus: Onus,
+    procedure: Option<ProcedureFn>,
+}
+
+impl<S> InboundService<S> {
+    pub(crate) fn new(inner: S, onus: Onus, procedure: Option<ProcedureFn>) -> Self {
+        Self { inner, onus, procedure }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for InboundService<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+    R: http_body::Body,
+{
+    type Response = Response<InboundBody<R>>;
+    type Error = S::Error;
+    type Future = InboundFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> InboundFuture<S::Future> {
+        let agent = self.onus.agent();
+        let (mut head, body) = request.into_parts();
+        let procedure = procedure::of(agent, &head, self.procedure.as_ref());
+        let inbound = agent.request_arrived(&mut head.headers, procedure, fastrand::u64(..));
+        let kind = method_kind(&head.method, &head.headers);
+        let bodiless = head.method == Method::HEAD;
+        let request = Request::from_parts(head, body);
+        let future = scope::enter(&inbound, || self.inner.call(request));
+        InboundFuture::new(future, Served::new(inbound, self.onus.clock(), kind, bodiless))
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for InboundService<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InboundService").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}

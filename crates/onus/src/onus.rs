@@ -1,0 +1,259 @@
+//! Onus in one service: the handle that layers are made from, and its builder.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderName;
+use http::request::Parts;
+use onus_agent::{
+    Agent, AgentConfig, Annotation, ConfigError, EdgeClass, ErrorSet, Limits, Mode, RetryPolicy,
+    Share, Source, SwitchError, Switches,
+};
+
+use crate::clock::Clock;
+use crate::inbound::InboundLayer;
+use crate::outbound::Callee;
+use crate::outbound::OutboundLayer;
+use crate::replay::ReplayLimits;
+
+/// Onus in one service. Cheap to clone: all clones share budgets, classes and counters.
+#[derive(Clone)]
+pub struct Onus(Arc<Shared>);
+
+struct Shared {
+    agent: Arc<Agent>,
+    clock: Clock,
+    replay: ReplayLimits,
+}
+
+impl Onus {
+    /// Starts to configure Onus for the service of this name, `namespace/name` where namespaces
+    /// exist.
+    pub fn builder(service: impl Into<String>) -> OnusBuilder {
+        OnusBuilder {
+            config: AgentConfig::new(service),
+            replay: (ReplayLimits::PER_REQUEST_DEFAULT, ReplayLimits::TOTAL_DEFAULT),
+        }
+    }
+
+    /// The layer around what this service serves; it belongs outermost.
+    #[must_use]
+    pub fn inbound(&self) -> InboundLayer {
+        InboundLayer::new(self.clone())
+    }
+
+    /// The layer around a client of `callee`.
+    #[must_use]
+    pub fn outbound(&self, callee: &str) -> OutboundLayer {
+        let callee = self.0.agent.symbols().intern(callee);
+        OutboundLayer::new(self.clone(), Callee::Always(callee))
+    }
+
+    /// The layer around a client of many services: `tell` names the callee of each request.
+    ///
+    /// Names are kept for good, up to a limit: never make them from ids or addresses.
+    #[must_use]
+    pub fn outbound_by(
+        &self,
+        tell: impl Fn(&Parts) -> Cow<'static, str> + Send + Sync + 'static,
+    ) -> OutboundLayer {
+        OutboundLayer::new(self.clone(), Callee::By(Arc::new(tell)))
+    }
+
+    /// Sets mode and shield at run time. What `source` said before is forgotten; a file wins over
+    /// an admin, an admin over the analysis.
+    pub fn switch(&self, source: Source, switches: &Switches) {
+        self.0.agent.switch(source, switches, self.0.clock.now());
+    }
+
+    /// Hands over the text of the watched switch file; `None` when the file is gone.
+    ///
+    /// # Errors
+    ///
+    /// The first line that cannot be meant; what was in force stays in force.
+    pub fn switch_file(&self, text: Option<&str>) -> Result<(), SwitchError> {
+        self.0.agent.switch_file(text, self.0.clock.now())
+    }
+
+    /// The mode in force.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.0.agent.mode()
+    }
+
+    /// Registers this service's metrics.
+    pub fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
+        let clock = self.0.clock;
+        self.0.agent.register_metrics(registry, move || clock.now());
+    }
+
+    /// The agent behind the layers, for hosts that are not made of them.
+    #[must_use]
+    pub fn agent(&self) -> &Arc<Agent> {
+        &self.0.agent
+    }
+
+    /// The memory for request bodies that may have to be sent again.
+    #[must_use]
+    pub fn replay_limits(&self) -> &ReplayLimits {
+        &self.0.replay
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.0.clock
+    }
+}
+
+impl fmt::Debug for Onus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Onus")
+            .field("service", self.0.agent.service())
+            .field("mode", &self.mode())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Configures [`Onus`]; see [`Onus::builder`].
+///
+/// Nothing is retried and nothing suppressed unless it is said here: the default is to observe.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct OnusBuilder {
+    config: AgentConfig,
+    replay: (usize, usize),
+}
+
+impl OnusBuilder {
+    /// Retries calls to `callee` by this policy: safe HTTP methods and all gRPC methods, unless
+    /// the policy says more.
+    pub fn retry(mut self, callee: impl Into<String>, policy: RetryPolicy) -> Self {
+        self.config.retry(callee, policy);
+        self
+    }
+
+    /// Retries calls of one procedure of `callee` by this policy, instead of the callee's own:
+    /// `POST /charge`, `POST`, or `/pkg.Service/Method`. Naming an unsafe method allows it.
+    pub fn retry_procedure(
+        mut self,
+        callee: impl Into<String>,
+        procedure: impl Into<String>,
+        policy: RetryPolicy,
+    ) -> Self {
+        self.config.retry_procedure(callee, procedure, policy);
+        self
+    }
+
+    /// Lets claims decide; without this, Onus observes.
+    pub fn enforce(self) -> Self {
+        self.mode(Mode::ENFORCE)
+    }
+
+    /// Lets claims decide for `percent` of the request trees; the others are observed. A percentage
+    /// above 100 counts as 100.
+    pub fn enforce_percent(self, percent: u8) -> Self {
+        self.mode(Mode::Enforce(Share::percent(percent).unwrap_or(Share::ALL)))
+    }
+
+    /// The mode until somebody switches it.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.config.mode = mode;
+        self
+    }
+
+    /// Keeps an error claimed whose blamed calls met only silence, so that the caller may try
+    /// another instance of this service.
+    pub fn silent_claims(mut self) -> Self {
+        self.config.silent_claims = true;
+        self
+    }
+
+    /// This service cannot answer without `callee`.
+    pub fn required(mut self, callee: impl Into<String>) -> Self {
+        self.config.annotate(callee, Annotation::Required);
+        self
+    }
+
+    /// This service answers without `callee`.
+    pub fn optional(mut self, callee: impl Into<String>) -> Self {
+        self.config.annotate(callee, Annotation::Optional);
+        self
+    }
+
+    /// The operator's word on the class of all edges to `callee`.
+    pub fn override_class(mut self, callee: impl Into<String>, class: EdgeClass) -> Self {
+        self.config.override_class(callee, class);
+        self
+    }
+
+    /// Declares that a layer below Onus makes up to `attempts` attempts at `callee` on `errors`:
+    /// Envoy, a gRPC library, an SDK. Onus then adds no retry unless a policy is
+    /// [`stacked`](RetryPolicy::stacked), and counts the attempts.
+    pub fn declared_retries(
+        mut self,
+        callee: impl Into<String>,
+        attempts: u32,
+        errors: ErrorSet,
+    ) -> Self {
+        self.config.declared_retries(callee, attempts, errors);
+        self
+    }
+
+    /// Counts these answers of `callee` as failures instead of the protocol's.
+    pub fn failures(mut self, callee: impl Into<String>, errors: ErrorSet) -> Self {
+        self.config.failures(callee, errors);
+        self
+    }
+
+    /// Puts `callee` outside of the trust boundary.
+    pub fn untrusted(mut self, callee: impl Into<String>) -> Self {
+        self.config.untrusted(callee);
+        self
+    }
+
+    /// Lets the brake halve the enforce share of edges to `callee` where probes show that
+    /// suppression is costly.
+    pub fn brake_acts(mut self, callee: impl Into<String>) -> Self {
+        self.config.brake_acts(callee);
+        self
+    }
+
+    /// A second header name under which claims are read and written.
+    pub fn claim_alias(mut self, name: HeaderName) -> Self {
+        self.config.claim_alias = Some(name);
+        self
+    }
+
+    /// The bounds of what is remembered.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.config.limits = limits;
+        self
+    }
+
+    /// How long a cancelled request makes the ids of its trace ambiguous.
+    pub fn linger(mut self, linger: Duration) -> Self {
+        self.config.limits.linger = linger;
+        self
+    }
+
+    /// The most bytes of a request body that are kept to send it again: of one request (default
+    /// 64 KiB) and of all requests together (default 64 MiB).
+    pub fn replay_limits(mut self, per_request: usize, total: usize) -> Self {
+        self.replay = (per_request, total);
+        self
+    }
+
+    /// Checks everything and starts; the first log line says what this service will do.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be meant, with what would be right.
+    pub fn build(self) -> Result<Onus, ConfigError> {
+        let clock = Clock::start();
+        let agent = Agent::new(&self.config, fastrand::u64(..), clock.now())?;
+        let (per_request, total) = self.replay;
+        let replay = ReplayLimits::new(per_request, total);
+        Ok(Onus(Arc::new(Shared { agent, clock, replay })))
+    }
+}

@@ -1,0 +1,164 @@
+//! A logical call between its attempts: who makes it, and what is kept to make it again.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderMap, Request, Response};
+use http_body::Body;
+use onus_agent::classify::{self, Answer};
+use onus_agent::{
+    CallError, CallOutcome, Draw, FailedAttempt, MethodKind, Outbound, Stop, Timestamp, Verdict,
+};
+use tokio::time::Sleep;
+use tower_service::Service;
+
+use super::hop::Hop;
+use crate::replay::{Attempt, ReplayBody, Tape};
+
+/// A logical call.
+pub(super) struct Call<S, C, B: Body> {
+    pub(super) hop: Arc<Hop<C>>,
+    outbound: Option<Outbound>,
+    /// What is needed for another attempt; `None` where there can be none.
+    pub(super) kept: Option<Kept<S, B>>,
+    pub(super) kind: MethodKind,
+}
+
+/// What is needed for another attempt.
+pub(super) struct Kept<S, B> {
+    pub(super) service: S,
+    pub(super) head: Parts,
+    pub(super) tape: Tape<B>,
+    /// The attempt under way, or the last one.
+    pub(super) attempt: Attempt,
+}
+
+impl<S, C, B: Body> Call<S, C, B> {
+    pub(super) fn new(
+        hop: Arc<Hop<C>>,
+        outbound: Outbound,
+        kept: Option<Kept<S, B>>,
+        kind: MethodKind,
+    ) -> Self {
+        Self { hop, outbound: Some(outbound), kept, kind }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.hop.onus.clock().now()
+    }
+
+    /// The call's account, until [`Self::take`].
+    pub(super) fn outbound(&mut self) -> Option<&mut Outbound> {
+        self.outbound.as_mut()
+    }
+
+    /// The call's account for what comes after the response head.
+    pub(super) fn take(&mut self) -> Option<Outbound> {
+        self.outbound.take()
+    }
+
+    /// What the callee's response head says about the outcome.
+    pub(super) fn answer<R>(&self, response: &Response<R>) -> Answer {
+        let Some(outbound) = &self.outbound else { return Answer::Ok };
+        let failures = &outbound.edge().policy().failures;
+        classify::head(self.kind, response.status(), response.headers(), failures)
+    }
+
+    /// The attempt under way failed: may the call go on?
+    pub(super) fn failed(&mut self, error: CallError, headers: Option<&HeaderMap>) -> Verdict {
+        self.note_digest();
+        let now = self.now();
+        let wall = self.hop.onus.clock().wall();
+        let replayable = self.kept.as_ref().is_some_and(|kept| kept.tape.replayable().is_ok());
+        let failed = FailedAttempt { error, headers, replayable, wall };
+        match &mut self.outbound {
+            Some(outbound) => {
+                outbound.attempt_failed(&failed, now, Draw::from_bits(fastrand::u64(..)))
+            }
+            None => Verdict::Stop(Stop::NotConfigured),
+        }
+    }
+
+    /// The retry cannot be made after all.
+    pub(super) fn refuse(&mut self, stop: Stop) -> Verdict {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.refused(stop);
+        }
+        Verdict::Stop(stop)
+    }
+
+    /// What follows from `verdict`: the wait and the body of the next attempt, or the end.
+    ///
+    /// The next attempt takes the body over here, so that the failed one cannot read it to a point
+    /// from where it could not be sent again.
+    pub(super) fn go_on(&mut self, verdict: Verdict) -> Result<(Duration, ReplayBody<B>), Verdict> {
+        let (Verdict::Retry(retry), Some(kept)) = (verdict, &mut self.kept) else {
+            return Err(verdict);
+        };
+        kept.attempt = kept.attempt.next();
+        match kept.tape.attempt(kept.attempt) {
+            Ok(body) => Ok((retry.after, body)),
+            Err(_) => Err(self.refuse(Stop::NotReplayable)),
+        }
+    }
+
+    /// Whether the service below takes another attempt.
+    pub(super) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>>
+    where
+        S: Service<Request<ReplayBody<B>>>,
+    {
+        match &mut self.kept {
+            Some(kept) => kept.service.poll_ready(cx),
+            None => Poll::Pending,
+        }
+    }
+
+    /// The request of the next attempt; `None` where nothing was kept.
+    pub(super) fn request(
+        &mut self,
+        body: ReplayBody<B>,
+    ) -> Option<(&mut S, Request<ReplayBody<B>>)> {
+        let (Some(kept), Some(outbound)) = (&mut self.kept, &mut self.outbound) else {
+            return None;
+        };
+        let mut request = Request::from_parts(kept.head.clone(), body);
+        outbound.attempt_started(request.headers_mut());
+        Some((&mut kept.service, request))
+    }
+
+    /// How the call failed for good, for the response's extensions.
+    pub(super) fn outcome(&self, verdict: &Verdict) -> Option<CallOutcome> {
+        self.outbound.as_ref()?.outcome(verdict)
+    }
+
+    /// The timer of the attempt that starts now: its own limit or the call's, the earlier.
+    pub(super) fn timer(&self) -> Option<Pin<Box<Sleep>>> {
+        let outbound = self.outbound.as_ref()?;
+        let per_try = outbound.edge().timeouts().per_try;
+        if per_try.is_none() && outbound.deadline().is_none() {
+            return None;
+        }
+        let attempt_ends = per_try.map(|per_try| self.now().saturating_add(per_try));
+        let ends = [attempt_ends, outbound.deadline()].into_iter().flatten().min()?;
+        Some(Box::pin(tokio::time::sleep_until(self.hop.onus.clock().instant(ends))))
+    }
+
+    /// Notes the body's digest, so that a repeat of the call can be recognised by it.
+    fn note_digest(&mut self) {
+        if let (Some(outbound), Some(kept)) = (&mut self.outbound, &self.kept)
+            && let Some(digest) = kept.tape.digest()
+        {
+            outbound.set_body_digest(digest);
+        }
+    }
+}
+
+impl<S, C, B: Body> Drop for Call<S, C, B> {
+    fn drop(&mut self) {
+        // A call that is given up may be repeated as well.
+        self.note_digest();
+    }
+}

@@ -1,0 +1,254 @@
+//! The response to come, after as many attempts as the decisions allow.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body::Body;
+use onus_agent::classify::Answer;
+use onus_agent::{CallError, MethodKind, Stop, Verdict, wire};
+use pin_project_lite::pin_project;
+use tokio::time::Sleep;
+use tower_service::Service;
+
+use super::body::{OutboundBody, Watch};
+use super::call::Call;
+use super::hop::ClassifyError;
+use super::rest::Rest;
+use crate::replay::{BoxError, ReplayBody};
+
+pin_project! {
+    /// The response of an [`OutboundService`](super::OutboundService).
+    pub struct OutboundFuture<S, C, B, R>
+    where
+        S: Service<Request<ReplayBody<B>>>,
+        B: Body,
+    {
+        #[pin]
+        state: State<S::Future, R, B>,
+        call: Call<S, C, B>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    enum State<F, R, B> {
+        /// An attempt is under way.
+        Sending { #[pin] future: F, timer: Option<Pin<Box<Sleep>>> },
+        /// The backoff before the attempt that sends `next`.
+        Waiting { #[pin] rest: Rest<R>, sleep: Option<Pin<Box<Sleep>>>, next: Option<ReplayBody<B>> },
+        /// The wait for the service below to take the attempt that sends `next`.
+        Readying { timer: Option<Pin<Box<Sleep>>>, next: Option<ReplayBody<B>> },
+        /// There is no time for a first attempt.
+        OutOfTime,
+        Done,
+    }
+}
+
+/// What an attempt came to.
+enum Attempted<R, E> {
+    Answer(Response<R>),
+    Error(E),
+    TimedOut,
+}
+
+/// What follows.
+#[expect(clippy::large_enum_variant, reason = "made and taken apart within one poll")]
+enum Next<R, E, B> {
+    Finish(Result<Response<OutboundBody<R>>, E>),
+    Wait { after: Duration, rest: Option<R>, next: ReplayBody<B> },
+}
+
+impl<S, C, B, R> OutboundFuture<S, C, B, R>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<R>>,
+    B: Body,
+{
+    /// A call whose first attempt is under way.
+    pub(super) fn sending(future: S::Future, call: Call<S, C, B>) -> Self {
+        let timer = call.timer();
+        Self { state: State::Sending { future, timer }, call }
+    }
+
+    /// A call for which there is no time.
+    pub(super) fn out_of_time(call: Call<S, C, B>) -> Self {
+        Self { state: State::OutOfTime, call }
+    }
+}
+
+impl<S, C, B, R> Future for OutboundFuture<S, C, B, R>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<R>>,
+    C: ClassifyError<S::Error>,
+    B: Body,
+    B::Error: Into<BoxError>,
+    R: Body,
+{
+    type Output = Result<Response<OutboundBody<R>>, S::Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            let mut this = self.as_mut().project();
+            let call = this.call;
+            let attempted = match this.state.as_mut().project() {
+                StateProj::Sending { future, timer } => match future.poll(cx) {
+                    Poll::Ready(Ok(response)) => Attempted::Answer(response),
+                    Poll::Ready(Err(error)) => Attempted::Error(error),
+                    Poll::Pending => {
+                        ready!(poll_timer(timer, cx));
+                        Attempted::TimedOut
+                    }
+                },
+                StateProj::Waiting { rest, sleep, next } => {
+                    rest.poll_drain(cx);
+                    if let Some(sleep) = sleep {
+                        ready!(sleep.as_mut().poll(cx));
+                    }
+                    let next = next.take();
+                    this.state.set(State::Readying { timer: call.timer(), next });
+                    continue;
+                }
+                StateProj::Readying { timer, next } => {
+                    let ready = call.poll_ready(cx);
+                    if ready.is_pending() && poll_timer(timer, cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    let (timer, next) = (timer.take(), next.take());
+                    let Some((service, request)) = next.and_then(|body| call.request(body)) else {
+                        return Poll::Pending;
+                    };
+                    match ready {
+                        Poll::Ready(Ok(())) => {
+                            let future = service.call(request);
+                            this.state.set(State::Sending { future, timer });
+                            continue;
+                        }
+                        Poll::Ready(Err(error)) => Attempted::Error(error),
+                        Poll::Pending => Attempted::TimedOut,
+                    }
+                }
+                StateProj::OutOfTime => {
+                    let verdict = call.refuse(Stop::NoTime);
+                    this.state.set(State::Done);
+                    return Poll::Ready(Ok(timed_out(call, &verdict)));
+                }
+                StateProj::Done => panic!("a response future was polled after it was ready"),
+            };
+            match settle(call, attempted) {
+                Next::Finish(result) => {
+                    this.state.set(State::Done);
+                    return Poll::Ready(result);
+                }
+                Next::Wait { after, rest, next } => {
+                    let sleep = (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after)));
+                    let rest = Rest::new(rest);
+                    this.state.set(State::Waiting { rest, sleep, next: Some(next) });
+                }
+            }
+        }
+    }
+}
+
+/// Books what an attempt came to and asks what follows.
+fn settle<S, C, B, R>(
+    call: &mut Call<S, C, B>,
+    attempted: Attempted<R, S::Error>,
+) -> Next<R, S::Error, B>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<R>>,
+    C: ClassifyError<S::Error>,
+    B: Body,
+    R: Body,
+{
+    let (error, response) = match attempted {
+        Attempted::Answer(response) => match call.answer(&response) {
+            Answer::Failed(error) => (error, response),
+            Answer::Ok => return Next::Finish(Ok(committed(call, response, false))),
+            Answer::Pending => return Next::Finish(Ok(committed(call, response, true))),
+        },
+        Attempted::Error(error) => {
+            let kind = call.hop.classify.classify(&error);
+            let verdict = call.failed(kind, None);
+            return match call.go_on(verdict) {
+                Ok((after, next)) => Next::Wait { after, rest: None, next },
+                Err(_) => Next::Finish(Err(error)),
+            };
+        }
+        Attempted::TimedOut => {
+            let verdict = call.failed(CallError::Timeout, None);
+            return match call.go_on(verdict) {
+                Ok((after, next)) => Next::Wait { after, rest: None, next },
+                Err(verdict) => Next::Finish(Ok(timed_out(call, &verdict))),
+            };
+        }
+    };
+    let verdict = call.failed(error, Some(response.headers()));
+    match call.go_on(verdict) {
+        Ok((after, next)) => Next::Wait { after, rest: Some(response.into_body()), next },
+        Err(verdict) => Next::Finish(Ok(failed(call, &verdict, response))),
+    }
+}
+
+/// A response that goes to the application as the call's outcome, or, where the outcome is to come
+/// in the trailers, before it.
+fn committed<S, C, B: Body, R: Body>(
+    call: &mut Call<S, C, B>,
+    mut response: Response<R>,
+    pending: bool,
+) -> Response<OutboundBody<R>> {
+    let clock = call.hop.onus.clock();
+    let Some(mut outbound) = call.take() else {
+        return response.map(|body| OutboundBody::new(body, None));
+    };
+    if !pending {
+        outbound.ok(clock.now());
+    }
+    outbound.hide_from_application(response.headers_mut());
+    let over = !pending && response.body().is_end_stream();
+    let watch = (!over).then_some(Watch { outbound, clock, pending });
+    response.map(|body| OutboundBody::new(body, watch))
+}
+
+/// An error that goes to the application.
+fn failed<S, C, B: Body, R>(
+    call: &mut Call<S, C, B>,
+    verdict: &Verdict,
+    mut response: Response<R>,
+) -> Response<OutboundBody<R>> {
+    if let Some(outcome) = call.outcome(verdict) {
+        response.extensions_mut().insert(outcome);
+    }
+    if let Some(outbound) = call.outbound() {
+        outbound.hide_from_application(response.headers_mut());
+    }
+    response.map(|body| OutboundBody::new(body, None))
+}
+
+/// The layer's own answer where the callee gave none in time: 504, for gRPC status 4.
+fn timed_out<S, C, B: Body, R>(
+    call: &mut Call<S, C, B>,
+    verdict: &Verdict,
+) -> Response<OutboundBody<R>> {
+    let mut response = Response::new(OutboundBody::empty());
+    if call.kind == MethodKind::Grpc {
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert(&wire::GRPC_STATUS, HeaderValue::from_static("4"));
+    } else {
+        *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+    }
+    if let Some(outcome) = call.outcome(verdict) {
+        response.extensions_mut().insert(outcome);
+    }
+    response
+}
+
+/// Ready when the timer is; never without one.
+fn poll_timer(timer: &mut Option<Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> Poll<()> {
+    match timer {
+        Some(timer) => timer.as_mut().poll(cx),
+        None => Poll::Pending,
+    }
+}

@@ -1,0 +1,67 @@
+//! The layer that makes an [`OutboundService`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::request::Parts;
+use tower_layer::Layer;
+
+use super::hop::{Callee, Hop, Unclassified};
+use super::service::OutboundService;
+use crate::onus::Onus;
+use crate::procedure::{Procedure, ProcedureFn};
+
+/// Wraps a client service, so that its calls are retried and accounted for under ownership.
+#[derive(Clone)]
+pub struct OutboundLayer<C = Unclassified> {
+    onus: Onus,
+    callee: Callee,
+    procedure: Option<ProcedureFn>,
+    classify: C,
+}
+
+impl OutboundLayer {
+    pub(crate) fn new(onus: Onus, callee: Callee) -> Self {
+        Self { onus, callee, procedure: None, classify: Unclassified }
+    }
+}
+
+impl<C> OutboundLayer<C> {
+    /// Asks `tell` for the callee's route template of each request, before the request's
+    /// [`Procedure`] extension.
+    #[must_use]
+    pub fn procedure(
+        mut self,
+        tell: impl Fn(&Parts) -> Option<Procedure> + Send + Sync + 'static,
+    ) -> Self {
+        self.procedure = Some(Arc::new(tell));
+        self
+    }
+
+    /// Tells the kinds of the wrapped service's errors apart; see
+    /// [`ClassifyError`](super::ClassifyError).
+    #[must_use]
+    pub fn classify_errors<D>(self, classify: D) -> OutboundLayer<D> {
+        OutboundLayer { onus: self.onus, callee: self.callee, procedure: self.procedure, classify }
+    }
+}
+
+impl<S, C: Clone> Layer<S> for OutboundLayer<C> {
+    type Service = OutboundService<S, C>;
+
+    fn layer(&self, inner: S) -> OutboundService<S, C> {
+        let hop = Hop {
+            onus: self.onus.clone(),
+            callee: self.callee.clone(),
+            procedure: self.procedure.clone(),
+            classify: self.classify.clone(),
+        };
+        OutboundService::new(inner, Arc::new(hop))
+    }
+}
+
+impl<C> fmt::Debug for OutboundLayer<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutboundLayer").field("onus", &self.onus).finish_non_exhaustive()
+    }
+}
