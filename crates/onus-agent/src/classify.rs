@@ -193,6 +193,10 @@ mod tests {
         for status in [401, 403, 404] {
             check(status, "", None, Answer::Ok);
         }
+        // An answer that says it is gRPC is one, whatever was asked.
+        let headers = block(GRPC, None);
+        let answer = head(MethodKind::Safe, StatusCode::BAD_REQUEST, &headers, &failures);
+        assert_eq!(answer, failed(13));
     }
 
     #[test]

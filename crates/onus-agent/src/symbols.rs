@@ -201,6 +201,7 @@ type Chunk = [OnceLock<Arc<str>>; CHUNK];
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::thread;
 
     use super::*;
@@ -270,8 +271,13 @@ mod tests {
 
     #[test]
     fn threads_agree() {
-        let symbols = Symbols::new(300);
-        let numbers = || (0..300).map(|n| symbols.intern(&n.to_string())).collect::<Vec<_>>();
+        const NAMES: usize = 5_000;
+        let symbols = Symbols::new(NAMES);
+        let start = Barrier::new(2);
+        let numbers = || {
+            start.wait();
+            (0..NAMES).map(|n| symbols.intern(&n.to_string())).collect::<Vec<_>>()
+        };
         let (one, two) = thread::scope(|scope| {
             let threads = (scope.spawn(numbers), scope.spawn(numbers));
             (threads.0.join().unwrap(), threads.1.join().unwrap())

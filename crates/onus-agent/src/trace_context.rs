@@ -249,11 +249,13 @@ mod tests {
         check(&short[..32], &short[..31]);
         check(&short, &short[..31]);
         let member = |n: usize, len: usize| format!("k{n}={}", "x".repeat(len - 3));
-        // 21 characters of the token's and 490 others with their commas.
-        let full = [member(0, 97), member(1, 97), member(2, 97), member(3, 97), member(4, 97)];
+        // 21 characters of the token's and 491 others with their commas.
+        let full = [member(0, 97), member(1, 97), member(2, 97), member(3, 97), member(4, 98)];
         check(&full, &full);
         let over = [&full[..4], &[member(4, 99)]].concat();
         check(&over, &full[..4]);
+        let one_more = [&full[..], &["z=1".to_owned()]].concat();
+        check(&one_more, &full);
         let long = [member(0, 129), member(1, 300), member(2, 60), member(3, 60)];
         check(&long, &[&long[..1], &long[2..]].concat());
         let longer = [member(0, 300), member(1, 100), member(2, 128), member(3, 129)];
