@@ -58,6 +58,8 @@ pub struct RetryBudget {
     last_success: Option<Timestamp>,
     /// Deposits per tenth of `ttl`, a ring over slot numbers.
     deposits: [u64; SLOTS],
+    /// The sum of `deposits`.
+    window: u64,
     /// The number of the slot that `now` lies in.
     slot: u64,
 }
@@ -72,6 +74,7 @@ impl RetryBudget {
             now: Timestamp::ZERO,
             last_success: None,
             deposits: [0; SLOTS],
+            window: 0,
             slot: 0,
         };
         budget.level = budget.capacity();
@@ -126,14 +129,22 @@ impl RetryBudget {
         let now = now.max(self.now);
         let granted = self.floor_granted(now);
         self.level = self.level.saturating_add(granted);
-        let slot = now.as_nanos() / (self.token() / SLOTS as u64);
-        let expired = (slot - self.slot).min(SLOTS as u64);
-        for step in 1..=expired {
-            self.deposits[((slot - expired + step) % SLOTS as u64) as usize] = 0;
+        let width = self.token() / SLOTS as u64;
+        if now.as_nanos() >= (self.slot + 1).saturating_mul(width) {
+            self.forget_before(now.as_nanos() / width);
         }
-        self.slot = slot;
         self.now = now;
         self.level = self.level.min(self.capacity());
+    }
+
+    /// Makes `slot` the current one and forgets the deposits that are then older than `ttl`.
+    fn forget_before(&mut self, slot: u64) {
+        let expired = (slot - self.slot).min(SLOTS as u64);
+        for step in 1..=expired {
+            let at = ((slot - expired + step) % SLOTS as u64) as usize;
+            self.window -= core::mem::take(&mut self.deposits[at]);
+        }
+        self.slot = slot;
     }
 
     /// Units that the floor grants between the last report and `now`.
@@ -155,15 +166,16 @@ impl RetryBudget {
     }
 
     fn deposit(&mut self, calls: u64) {
-        let at = (self.slot % SLOTS as u64) as usize;
-        self.deposits[at] = self.deposits[at].saturating_add(calls);
+        // What would pass the sum's range is not deposited, so that the window stays the sum.
+        let calls = calls.min(u64::MAX - self.window);
+        self.deposits[(self.slot % SLOTS as u64) as usize] += calls;
+        self.window += calls;
         let units = calls.saturating_mul(self.deposit_units());
         self.level = self.level.saturating_add(units).min(self.capacity());
     }
 
     /// The most that the bucket holds, in units.
     fn capacity(&self) -> u64 {
-        let calls = self.deposits.iter().fold(0, |sum: u64, &calls| sum.saturating_add(calls));
         let floor_tokens = if self.config.min_per_second == 0 {
             0
         } else if self.last_success.is_some() && self.now.as_nanos() <= self.full_floor_until() {
@@ -172,7 +184,7 @@ impl RetryBudget {
             1
         };
         let floor = floor_tokens.saturating_mul(self.token());
-        calls.saturating_mul(self.deposit_units()).saturating_add(floor)
+        self.window.saturating_mul(self.deposit_units()).saturating_add(floor)
     }
 
     /// Units in one token: `ttl` in nanoseconds.

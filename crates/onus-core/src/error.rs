@@ -44,15 +44,35 @@ impl ErrorSet {
     pub const EMPTY: Self = Self([0; 4]);
 
     /// The errors of protocol §1: HTTP 5xx and 429, seven gRPC codes, every error without a reply.
+    pub const FAILURES: Self = {
+        let mut set = Self::EMPTY;
+        set.insert(CallError::Http(429));
+        let mut status = 500;
+        while status <= 599 {
+            set.insert(CallError::Http(status));
+            status += 1;
+        }
+        let mut i = 0;
+        while i < GRPC_FAILURES.len() {
+            set.insert(CallError::Grpc(GRPC_FAILURES[i]));
+            i += 1;
+        }
+        let mut i = 0;
+        while i < CallError::TRANSPORT.len() {
+            set.insert(CallError::TRANSPORT[i]);
+            i += 1;
+        }
+        set
+    };
+
+    /// [`Self::FAILURES`].
     #[must_use]
-    pub fn failures() -> Self {
-        let http = (500..=599).chain([429]).map(CallError::Http);
-        let grpc = GRPC_FAILURES.into_iter().map(CallError::Grpc);
-        http.chain(grpc).chain(CallError::TRANSPORT).collect()
+    pub const fn failures() -> Self {
+        Self::FAILURES
     }
 
     /// Adds `error`; one that is out of [`CallError`]'s ranges is not an error and adds nothing.
-    pub fn insert(&mut self, error: CallError) {
+    pub const fn insert(&mut self, error: CallError) {
         if let Some(bit) = bit(error) {
             self.0[bit / 64] |= 1 << (bit % 64);
         }
@@ -90,10 +110,10 @@ impl FromIterator<CallError> for ErrorSet {
 }
 
 /// The place of `error` among the 256 bits: 200 HTTP statuses, 17 gRPC codes, 4 transport errors.
-fn bit(error: CallError) -> Option<usize> {
+const fn bit(error: CallError) -> Option<usize> {
     match error {
-        CallError::Http(status @ 400..=599) => Some(usize::from(status) - 400),
-        CallError::Grpc(code @ 1..=16) => Some(200 + usize::from(code)),
+        CallError::Http(status @ 400..=599) => Some(status as usize - 400),
+        CallError::Grpc(code @ 1..=16) => Some(200 + code as usize),
         CallError::Connect => Some(217),
         CallError::Reset => Some(218),
         CallError::Protocol => Some(219),

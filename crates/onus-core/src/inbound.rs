@@ -90,7 +90,7 @@ impl InboundCall {
     /// The edge of a call.
     #[must_use]
     pub fn edge(&self, slot: SlotId) -> Option<EdgeId> {
-        self.slots.iter().find(|(id, _)| *id == slot).map(|(_, slot)| slot.edge)
+        self.slots.get(slot).map(|slot| slot.edge)
     }
 
     /// The application repeats a call that did not end ok: the logical call goes on after these
@@ -146,65 +146,56 @@ impl InboundCall {
         if self.arm.is_off() && !at.shield {
             return None;
         }
-        let (claim, reason, deciding) = self.decide_claim(at);
+        let blame = self.blame();
+        let (claim, reason, deciding) = self.decide_claim(at, &blame);
         let enforced = self.arm == Arm::Enforce || at.shield;
-        let vetoes = claim.is_unclaimed() && enforced && !self.has_probed();
+        let vetoes = claim.is_unclaimed() && enforced && !blame.probed;
         Some(ClaimVerdict { claim, reason, deciding, vetoes })
     }
 
     /// The table of protocol §4, first match.
-    fn decide_claim(&self, at: Circumstances) -> (Claim, ClaimReason, Option<SlotId>) {
+    fn decide_claim(
+        &self,
+        at: Circumstances,
+        blame: &Blame,
+    ) -> (Claim, ClaimReason, Option<SlotId>) {
         if at.shield {
             return (Claim::UnclaimedShield, ClaimReason::Operator, None);
         }
-        if at.untied_calls && self.failed().next().is_none() {
+        if at.untied_calls && !blame.failed {
             return (Claim::Claimed, ClaimReason::ContextLost, None);
         }
-        let Some((first, ..)) = self.blamed().min_by_key(|(_, slot, _)| slot.order) else {
+        let Some(first) = blame.first else {
             return (Claim::Claimed, ClaimReason::Own, None);
         };
-        let met = self
-            .blamed()
-            .filter(|(_, slot, ending)| slot.tries.criteria_met(*ending))
-            .min_by_key(|(_, slot, _)| slot.order);
-        let Some((met, _, ending)) = met else {
-            let silent = self
-                .blamed()
-                .any(|(_, slot, _)| slot.tries.read().is_some_and(CalleeClaim::is_unanswered));
-            let claim = if silent { Claim::ClaimedSilent } else { Claim::Claimed };
-            return (claim, ClaimReason::Handoff, Some(first));
+        let Some(met) = blame.met else {
+            let claim = if blame.unanswered { Claim::ClaimedSilent } else { Claim::Claimed };
+            return (claim, ClaimReason::Handoff, Some(first.slot));
         };
-        if at.silent_claims && !self.marked && self.met_only_silence() {
-            return (Claim::ClaimedSilent, ClaimReason::Silent, Some(met));
+        let met_only_silence = blame.attempted && !blame.replied;
+        if at.silent_claims && !self.marked && met_only_silence {
+            return (Claim::ClaimedSilent, ClaimReason::Silent, Some(met.slot));
         }
-        (Claim::Unclaimed, ending.reason(), Some(met))
+        (Claim::Unclaimed, met.ending.reason(), Some(met.slot))
     }
 
-    /// Whether the blamed calls made an attempt, and none of their attempts got a reply.
-    fn met_only_silence(&self) -> bool {
-        self.blamed().all(|(_, slot, _)| slot.tries.attempts == 0 || slot.tries.is_all_silent())
-            && self.blamed().any(|(_, slot, _)| slot.tries.attempts > 0)
-    }
-
-    /// The failed calls that are to blame.
-    fn blamed(&self) -> impl Iterator<Item = (SlotId, &Slot, Ending)> {
-        self.failed().filter(|(_, slot, _)| slot.class.is_blamed())
-    }
-
-    /// The calls that count as failed in an error answer, and how each ended.
-    fn failed(&self) -> impl Iterator<Item = (SlotId, &Slot, Ending)> {
+    /// What the failed calls come to, taken together.
+    fn blame(&self) -> Blame {
         let has_blamed_failure = self.has_blamed_failure();
-        self.slots
-            .iter()
-            .filter_map(move |(id, slot)| Some((id, slot, ending(slot, has_blamed_failure)?)))
+        let mut blame = Blame::default();
+        self.slots.for_each(|id, slot| {
+            blame.probed |= slot.tries.probed;
+            let Some(ending) = ending(slot, has_blamed_failure) else { return };
+            blame.failed = true;
+            if slot.class.is_blamed() {
+                blame.add(Culprit { slot: id, order: slot.order, ending }, &slot.tries);
+            }
+        });
+        blame
     }
 
     fn has_blamed_failure(&self) -> bool {
-        self.slots.iter().any(|(_, slot)| is_final_failure(slot) && slot.class.is_blamed())
-    }
-
-    fn has_probed(&self) -> bool {
-        self.slots.iter().any(|(_, slot)| slot.tries.probed)
+        self.slots.any(|slot| is_final_failure(slot) && slot.class.is_blamed())
     }
 
     fn end(&mut self, slot: SlotId, state: SlotState) {
@@ -225,15 +216,15 @@ impl InboundCall {
             is_final_failure(slot) || caller_failed && ending(slot, has_blamed_failure).is_some()
         };
         let mut clean = true;
-        for (id, slot) in self.slots.iter() {
+        self.slots.for_each(|id, slot| {
             clean &= !fails(slot);
             if !has_outcome(slot) || !self.speaks_for_its_edge(id, slot) {
-                continue;
+                return;
             }
-            let of_edge = || self.slots.iter().filter(|(_, other)| other.edge == slot.edge);
-            let failed = of_edge().any(|(_, call)| has_outcome(call) && is_final_failure(call));
-            let alone =
-                || !self.slots.iter().any(|(_, other)| other.edge != slot.edge && fails(other));
+            let failed = self
+                .slots
+                .any(|call| call.edge == slot.edge && has_outcome(call) && is_final_failure(call));
+            let alone = || !self.slots.any(|call| call.edge != slot.edge && fails(call));
             each(
                 slot.edge,
                 match failed {
@@ -242,15 +233,55 @@ impl InboundCall {
                     true => EdgeOutcome::FailedJointly,
                 },
             );
-        }
+        });
         clean
     }
 
     /// Whether `id` is the first call of its edge with an outcome.
     fn speaks_for_its_edge(&self, id: SlotId, slot: &Slot) -> bool {
-        let mut of_edge =
-            self.slots.iter().filter(|(_, other)| other.edge == slot.edge && has_outcome(other));
-        of_edge.next().is_some_and(|(first, _)| first == id)
+        self.slots.find(|call| call.edge == slot.edge && has_outcome(call)) == Some(id)
+    }
+}
+
+/// What the failed calls of a request come to, taken together.
+#[derive(Default)]
+struct Blame {
+    /// Whether any call failed, to blame or not.
+    failed: bool,
+    /// The first of the calls that are to blame, in the order in which they started.
+    first: Option<Culprit>,
+    /// The first of those whose retry criteria were met.
+    met: Option<Culprit>,
+    /// Whether one of them ended without an answer for its error.
+    unanswered: bool,
+    /// Whether one of them made an attempt.
+    attempted: bool,
+    /// Whether one of their attempts got a reply.
+    replied: bool,
+    /// Whether any call of the request was probed.
+    probed: bool,
+}
+
+/// A failed call that is to blame.
+#[derive(Clone, Copy)]
+struct Culprit {
+    slot: SlotId,
+    order: u32,
+    ending: Ending,
+}
+
+impl Blame {
+    fn add(&mut self, culprit: Culprit, tries: &Tries) {
+        let earlier = |than: Option<Culprit>| than.is_none_or(|than| culprit.order < than.order);
+        if earlier(self.first) {
+            self.first = Some(culprit);
+        }
+        if tries.criteria_met(culprit.ending) && earlier(self.met) {
+            self.met = Some(culprit);
+        }
+        self.unanswered |= tries.read().is_some_and(CalleeClaim::is_unanswered);
+        self.attempted |= tries.attempts > 0;
+        self.replied |= tries.replied;
     }
 }
 
