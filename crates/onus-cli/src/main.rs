@@ -1,1 +1,26 @@
-fn main() {}
+//! The command `onus`.
+//!
+//! It parses what is typed, calls the library that does the work, and shows the result: figures on
+//! standard output, everything else on standard error. It never decides anything itself, and
+//! nothing stands on it.
+
+mod cli;
+mod demo;
+mod exit;
+mod logging;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    logging::start();
+    let result = match cli.command {
+        Command::Demo(options) => demo::run(&options),
+    };
+    Exit::from_result(result).into()
+}

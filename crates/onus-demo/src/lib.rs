@@ -1,1 +1,27 @@
-//! Seven small services that show a retry storm, and Onus stopping it, on real sockets.
+//! Small services on real sockets that show a retry storm, and Onus stopping it.
+//!
+//! A [`Topology`] says who calls whom, who retries and what is broken; a [`Cluster`] runs it on
+//! loopback and tells how many requests each service has handled. A [`Demo`] is the chain A to G
+//! of `onus demo`, with what is expected of it. The services are ordinary ones with the layers of
+//! `onus` around them: nothing in here decides anything about retries.
+
+mod callee;
+mod cluster;
+mod demo;
+mod error;
+mod expected;
+mod load;
+mod node;
+mod policy;
+mod server;
+mod service;
+mod settled;
+mod topology;
+
+pub use crate::cluster::Cluster;
+pub use crate::demo::{Demo, Run};
+pub use crate::error::{Contradiction, DemoError};
+pub use crate::load::{Load, Report, RetryPermission, SeenError};
+pub use crate::node::{Node, PerNode, UnknownNode};
+pub use crate::policy::Policy;
+pub use crate::topology::{CallOrder, CalleeConfig, Coverage, Fault, ServiceConfig, Topology};

@@ -1,0 +1,89 @@
+//! The result for people.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use onus_demo::{Demo, Node, PerNode, Policy, RetryPermission, Run};
+
+/// What is shown, the table, and below it what the client saw.
+pub(crate) fn render(demo: &Demo, runs: &[Run]) -> String {
+    let mut text = format!("{}\n\n{}\n\n", headline(demo), table(runs));
+    text.push_str("What the client saw:\n");
+    let width = Policy::ALL.map(|policy| policy.title().chars().count()).into_iter().max();
+    for run in runs {
+        let title = run.policy.title();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {title:width$}  {}", seen(demo, run), width = width.unwrap_or(0));
+    }
+    text
+}
+
+fn headline(demo: &Demo) -> String {
+    let chain = Node::ALL.map(Node::as_str).join(" \u{2192} ");
+    let fault = if demo.hang {
+        format!("{} never answers", demo.fail)
+    } else if demo.failure_rate < 1.0 {
+        format!("{} fails {} % of its requests", demo.fail, demo.failure_rate * 100.0)
+    } else {
+        format!("{} fails every request", demo.fail)
+    };
+    let mut line = format!("{chain}: {} requests to A, {fault}", demo.requests);
+    for (node, what) in [
+        (demo.context_loss, "loses the context of its requests"),
+        (demo.no_retries, "does not retry"),
+        (demo.no_claims, "has no Onus"),
+        (demo.shield, "has a shield"),
+    ] {
+        if let Some(node) = node {
+            let _ = write!(line, ", {node} {what}");
+        }
+    }
+    if demo.observe {
+        line.push_str(", ownership only observes");
+    }
+    line + ".\nRequests handled, counted in the services:"
+}
+
+fn table(runs: &[Run]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    let mut header = vec![Cell::new("policy"), Cell::new("")];
+    header.extend(Node::ALL.map(number));
+    header.push(number("client errors"));
+    table.set_header(header);
+    for run in runs {
+        let mut measured = vec![Cell::new(run.policy.title()), Cell::new("measured")];
+        measured.extend(run.handled.iter().map(|(_, count)| number(count)));
+        measured.push(number(run.report.client_errors));
+        table.add_row(measured);
+        table.add_row(formula(run.expected.as_ref()));
+    }
+    table
+}
+
+fn formula(expected: Option<&PerNode<u64>>) -> Vec<Cell> {
+    let mut row = vec![Cell::new(""), Cell::new("formula")];
+    row.extend(Node::ALL.map(|node| match expected {
+        Some(expected) => number(expected[node]),
+        None => number("-"),
+    }));
+    row.push(Cell::new(""));
+    row
+}
+
+fn number(value: impl ToString) -> Cell {
+    Cell::new(value).set_alignment(CellAlignment::Right)
+}
+
+fn seen(demo: &Demo, run: &Run) -> String {
+    let Some((error, times)) = run.report.most_seen() else { return "no error".to_owned() };
+    let mut text = error.to_string();
+    if error.retry == RetryPermission::Unsaid {
+        let why = if run.policy.owns() { "no claim" } else { "no claim, ownership is off" };
+        let _ = write!(text, " ({why})");
+    }
+    if times != demo.requests {
+        let _ = write!(text, ", in {times} of {} requests", demo.requests);
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! How the command ends.
+
+use std::io;
+use std::process::ExitCode;
+
+use onus_demo::DemoError;
+
+/// The exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It did what was asked.
+    Done = 0,
+    /// It could not.
+    Failed = 1,
+    /// What was asked makes no sense; nothing was done. The parser ends with this code too.
+    Misused = 2,
+}
+
+impl Exit {
+    /// Tells people of an error, and how the command ends.
+    pub(crate) fn from_result(result: anyhow::Result<()>) -> Self {
+        let Err(error) = result else { return Self::Done };
+        // Whoever closed standard output has seen enough.
+        let closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        if error.downcast_ref().is_some_and(closed) {
+            return Self::Done;
+        }
+        anstream::eprintln!("error: failed to {error:#}");
+        match error.downcast_ref() {
+            Some(
+                DemoError::Requests { .. }
+                | DemoError::FailureRate { .. }
+                | DemoError::Contradiction(_),
+            ) => Self::Misused,
+            Some(
+                DemoError::NoService
+                | DemoError::TwoServices { .. }
+                | DemoError::UnknownCallee { .. }
+                | DemoError::Config { .. }
+                | DemoError::Listen(_)
+                | DemoError::Count { .. },
+            )
+            | None => Self::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        (exit as u8).into()
+    }
+}

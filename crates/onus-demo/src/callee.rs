@@ -1,0 +1,77 @@
+//! A callee as its caller holds it: an HTTP client with the outbound layer around it.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{self, Client};
+use hyper_util::rt::TokioExecutor;
+use onus::outbound::OutboundBody;
+use onus::replay::ReplayBody;
+use onus::{CallError, Onus, OutboundService};
+use tower::{Layer, ServiceExt};
+
+use crate::topology::CalleeConfig;
+
+type Pool = Client<HttpConnector, ReplayBody<Empty<Bytes>>>;
+type ClassifyFn = fn(&legacy::Error) -> CallError;
+
+/// A callee.
+#[derive(Clone, Debug)]
+pub(crate) struct Callee {
+    client: OutboundService<Pool, ClassifyFn>,
+    uri: Uri,
+    tries: u32,
+    tolerated: bool,
+}
+
+impl Callee {
+    /// The callee of this configuration, at this address.
+    pub(crate) fn new(onus: &Onus, config: &CalleeConfig, address: SocketAddr) -> Self {
+        let layer = onus.outbound(&config.name).classify_errors(classify as ClassifyFn);
+        Self {
+            client: layer.layer(pool()),
+            uri: uri(address),
+            tries: config.tries,
+            tolerated: config.tolerated,
+        }
+    }
+
+    /// Calls, as often as the handler's own loop says; whether the handler can go on.
+    pub(crate) async fn call(&self) -> bool {
+        for _ in 0..self.tries {
+            if let Ok(response) = self.send().await
+                && response.status().is_success()
+                && response.into_body().collect().await.is_ok()
+            {
+                return true;
+            }
+        }
+        self.tolerated
+    }
+
+    /// One logical call, with the retries of the outbound layer.
+    pub(crate) async fn send(&self) -> Result<Response<OutboundBody<Incoming>>, legacy::Error> {
+        let mut request = Request::new(Empty::new());
+        *request.uri_mut() = self.uri.clone();
+        self.client.clone().oneshot(request).await
+    }
+}
+
+fn uri(address: SocketAddr) -> Uri {
+    let parts = Uri::builder().scheme("http").authority(address.to_string()).path_and_query("/");
+    parts.build().unwrap_or_default()
+}
+
+fn pool() -> Pool {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    Client::builder(TokioExecutor::new()).build(connector)
+}
+
+fn classify(error: &legacy::Error) -> CallError {
+    if error.is_connect() { CallError::Connect } else { CallError::Reset }
+}

@@ -1,0 +1,155 @@
+//! A topology that runs on loopback.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use onus::{Annotation, Onus, Source, Switches};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tower::{Layer, service_fn};
+
+use crate::callee::Callee;
+use crate::error::DemoError;
+use crate::load::{self, Load, Report};
+use crate::server::{self, COUNT};
+use crate::service::Service;
+use crate::settled::AtWork;
+use crate::topology::{Coverage, ServiceConfig, Topology};
+
+/// Services of a topology, each listening on its own port of loopback until dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    addresses: Vec<(String, SocketAddr)>,
+    at_work: AtWork,
+    _servers: JoinSet<()>,
+}
+
+impl Cluster {
+    /// Starts the services.
+    ///
+    /// # Errors
+    ///
+    /// A name that leads nowhere, a configuration that Onus refuses, a socket that cannot be had.
+    pub async fn start(topology: &Topology) -> Result<Self, DemoError> {
+        topology.check()?;
+        let mut addresses = Vec::new();
+        let mut listeners = Vec::new();
+        for service in &topology.services {
+            let listener =
+                TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(DemoError::Listen)?;
+            let address = listener.local_addr().map_err(DemoError::Listen)?;
+            addresses.push((service.name.clone(), address));
+            listeners.push(listener);
+        }
+        let mut cluster = Self { addresses, at_work: AtWork::nobody(), _servers: JoinSet::new() };
+        for (seed, (service, listener)) in
+            (topology.seed..).zip(topology.services.iter().zip(listeners))
+        {
+            cluster.serve(service, listener, seed)?;
+        }
+        Ok(cluster)
+    }
+
+    /// Sends requests to the first service, and waits until nobody is at work any more.
+    ///
+    /// # Errors
+    ///
+    /// Onus refuses to be the client.
+    pub async fn send(&self, load: Load) -> Result<Report, DemoError> {
+        let (entry, address) = &self.addresses[0];
+        let report = load::send(entry, *address, load).await?;
+        self.at_work.settled().await;
+        Ok(report)
+    }
+
+    /// Where each service listens, in the topology's order.
+    #[must_use]
+    pub fn addresses(&self) -> &[(String, SocketAddr)] {
+        &self.addresses
+    }
+
+    /// How many requests each service has handled, in the topology's order: what it answers to
+    /// `GET /count`.
+    ///
+    /// # Errors
+    ///
+    /// A service that gives no number.
+    pub async fn counts(&self) -> Result<Vec<u64>, DemoError> {
+        let mut counts = Vec::with_capacity(self.addresses.len());
+        for (service, address) in &self.addresses {
+            let count = count(*address).await;
+            let problem = |problem| DemoError::Count { service: service.clone(), problem };
+            counts.push(count.map_err(problem)?);
+        }
+        Ok(counts)
+    }
+
+    fn serve(
+        &mut self,
+        config: &ServiceConfig,
+        listener: TcpListener,
+        seed: u64,
+    ) -> Result<(), DemoError> {
+        let onus = onus(config)?;
+        let callees = config.callees.iter().filter_map(|callee| {
+            let address = self.addresses.iter().find(|(name, _)| *name == callee.name)?.1;
+            Some(Callee::new(&onus, callee, address))
+        });
+        let callees = callees.collect();
+        let service = Arc::new(Service::new(config.clone(), callees, seed, self.at_work.clone()));
+        let handler = service_fn({
+            let service = service.clone();
+            move |_| service.clone().handle()
+        });
+        match config.coverage {
+            Coverage::Correlated | Coverage::ContextLost => {
+                let stack = onus.inbound().layer(handler);
+                self._servers.spawn(server::serve(listener, service, stack));
+            }
+            Coverage::NonCooperative => {
+                self._servers.spawn(server::serve(listener, service, handler));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn onus(config: &ServiceConfig) -> Result<Onus, DemoError> {
+    let mut builder = Onus::builder(&config.name).mode(config.mode_outbound());
+    for callee in &config.callees {
+        builder = builder.retry(&callee.name, callee.policy());
+        builder = match callee.annotation {
+            None => builder,
+            Some(Annotation::Required) => builder.required(&callee.name),
+            Some(Annotation::Optional) => builder.optional(&callee.name),
+        };
+    }
+    let refused = |source| DemoError::Config { service: config.name.clone(), source };
+    let onus = builder.build().map_err(refused)?;
+    if config.shield {
+        let switches = Switches {
+            shield: Some(SHIELD),
+            who: "onus demo".into(),
+            why: "to show what a shield does".into(),
+            ..Switches::default()
+        };
+        onus.switch(Source::Admin, &switches);
+    }
+    Ok(onus)
+}
+
+async fn count(address: SocketAddr) -> Result<u64, String> {
+    let client = Client::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
+    let uri = format!("http://{address}{COUNT}").parse::<http::Uri>().map_err(|e| e.to_string())?;
+    let response = client.get(uri).await.map_err(|error| error.to_string())?;
+    let body = response.into_body().collect().await.map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+    text.parse().map_err(|_| format!("{text:?} is not a number"))
+}
+
+/// The default of the protocol, and longer than a demo.
+const SHIELD: Duration = Duration::from_secs(15 * 60);

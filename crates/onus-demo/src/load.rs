@@ -1,0 +1,149 @@
+//! The client: sends requests to the root and keeps what it sees.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::StatusCode;
+use http_body_util::BodyExt;
+use onus::{CallOutcome, CalleeClaim, Onus};
+use tokio::task::JoinSet;
+
+use crate::callee::Callee;
+use crate::error::DemoError;
+use crate::topology::CalleeConfig;
+
+/// How much is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Requests in all.
+    pub requests: u64,
+    /// Requests at a time.
+    pub concurrency: u64,
+}
+
+/// What a client has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Requests that ended with an error.
+    pub client_errors: u64,
+    /// Which errors they were, and how many of each.
+    pub seen: BTreeMap<SeenError, u64>,
+}
+
+/// An error as a client sees it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeenError {
+    /// The status of the answer; `None` where none came.
+    pub status: Option<u16>,
+    /// Whether the answer leaves a retry open.
+    pub retry: RetryPermission,
+    /// The service that failed first, and how many hops below the one that answered it is.
+    pub origin: Option<(String, u8)>,
+}
+
+/// What an answer says about retrying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RetryPermission {
+    /// A retry may help.
+    Open,
+    /// A retry was made below, or deliberately refused.
+    Closed,
+    /// Nothing.
+    Unsaid,
+}
+
+impl Report {
+    /// The error that was seen most.
+    #[must_use]
+    pub fn most_seen(&self) -> Option<(&SeenError, u64)> {
+        self.seen.iter().map(|(seen, &times)| (seen, times)).max_by_key(|(_, times)| *times)
+    }
+
+    fn add(&mut self, seen: SeenError) {
+        self.client_errors += 1;
+        *self.seen.entry(seen).or_default() += 1;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.client_errors += other.client_errors;
+        for (seen, times) in other.seen {
+            *self.seen.entry(seen).or_default() += times;
+        }
+    }
+}
+
+impl fmt::Display for SeenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.origin, self.status) {
+            (Some((service, 0)), _) => write!(f, "failed at {service} itself")?,
+            (Some((service, 1)), _) => write!(f, "failed at {service}, 1 hop down")?,
+            (Some((service, hops)), _) => write!(f, "failed at {service}, {hops} hops down")?,
+            (None, Some(status)) => write!(f, "failed with status {status}")?,
+            (None, None) => f.write_str("no answer")?,
+        }
+        match self.retry {
+            RetryPermission::Open => f.write_str(": retry open"),
+            RetryPermission::Closed => f.write_str(": retry closed"),
+            RetryPermission::Unsaid => Ok(()),
+        }
+    }
+}
+
+/// Sends `load` to `entry`. The client only looks: it has no retry policy and observes.
+pub(crate) async fn send(
+    entry: &str,
+    address: SocketAddr,
+    load: Load,
+) -> Result<Report, DemoError> {
+    let refused = |source| DemoError::Config { service: CLIENT.into(), source };
+    let onus = Onus::builder(CLIENT).build().map_err(refused)?;
+    let callee = Callee::new(&onus, &CalleeConfig::new(entry), address);
+    let left = Arc::new(AtomicU64::new(load.requests));
+    let mut clients = JoinSet::new();
+    for _ in 0..load.concurrency.min(load.requests) {
+        clients.spawn(client(callee.clone(), left.clone()));
+    }
+    let mut report = Report::default();
+    for part in clients.join_all().await {
+        report.merge(part);
+    }
+    Ok(report)
+}
+
+async fn client(callee: Callee, left: Arc<AtomicU64>) -> Report {
+    let mut report = Report::default();
+    let one_less = |left: u64| left.checked_sub(1);
+    while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+        if let Err(seen) = request(&callee).await {
+            report.add(seen);
+        }
+    }
+    report
+}
+
+async fn request(callee: &Callee) -> Result<(), SeenError> {
+    let silence = SeenError { status: None, retry: RetryPermission::Unsaid, origin: None };
+    let Ok(response) = callee.send().await else { return Err(silence) };
+    let (head, body) = response.into_parts();
+    if body.collect().await.is_err() {
+        return Err(silence);
+    }
+    if head.status == StatusCode::OK {
+        return Ok(());
+    }
+    let outcome = head.extensions.get::<CallOutcome>();
+    let retry = match outcome.map(|outcome| outcome.read) {
+        None | Some(CalleeClaim::Missing | CalleeClaim::Silent) => RetryPermission::Unsaid,
+        Some(read) if read.is_unclaimed() => RetryPermission::Closed,
+        Some(CalleeClaim::Reply(_)) => RetryPermission::Open,
+    };
+    // The layer counts hops from the client, people count them from the service that answered.
+    let origin = outcome.and_then(|outcome| outcome.origin.as_ref());
+    let origin = origin.map(|origin| (origin.service.to_string(), origin.hops.saturating_sub(1)));
+    Err(SeenError { status: Some(head.status.as_u16()), retry, origin })
+}
+
+const CLIENT: &str = "client";

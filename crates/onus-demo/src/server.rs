@@ -1,0 +1,66 @@
+//! The listening side of a service: HTTP/1.1, with the count beside what it serves.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tower::Service as TowerService;
+
+use crate::service::Service;
+
+/// The path under which a service tells how many requests it has handled; asking is not counted.
+pub(crate) const COUNT: &str = "/count";
+
+/// Serves `stack`, which ends in `service`, until dropped.
+pub(crate) async fn serve<S, B>(listener: TcpListener, service: Arc<Service>, stack: S)
+where
+    S: TowerService<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                // A connection that broke before it was accepted is its caller's affair.
+                if let Ok((stream, _)) = accepted {
+                    connections.spawn(connection(stream, service.clone(), stack.clone()));
+                }
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection<S, B>(stream: TcpStream, service: Arc<Service>, stack: S)
+where
+    S: TowerService<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
+    // Without it a small answer waits for the caller's acknowledgement; it is slower, not wrong.
+    let _ = stream.set_nodelay(true);
+    let front = service_fn(move |request: Request<Incoming>| {
+        let count = (request.uri().path() == COUNT).then(|| service.handled());
+        let mut stack = stack.clone();
+        async move {
+            Ok::<_, Infallible>(match count {
+                Some(count) => Response::new(Either::Left(Full::from(count.to_string()))),
+                None => stack.call(request).await?.map(Either::Right),
+            })
+        }
+    });
+    // How a connection ends is seen by its caller.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), front).await;
+}

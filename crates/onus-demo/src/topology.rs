@@ -1,0 +1,181 @@
+//! Which services there are, who calls whom, and what is wrong with them: data.
+
+use std::time::Duration;
+
+use onus::{Annotation, Mode, RetryPolicy};
+
+use crate::error::DemoError;
+
+/// The services of a cluster; the first is the one that clients call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topology {
+    /// The services, in any order but for the first.
+    pub services: Vec<ServiceConfig>,
+    /// What random failures are drawn from.
+    pub seed: u64,
+}
+
+/// One service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceConfig {
+    /// Its name, unique in the topology.
+    pub name: String,
+    /// Whom it calls for each request it handles.
+    pub callees: Vec<CalleeConfig>,
+    /// In which order it calls them.
+    pub order: CallOrder,
+    /// The mode of its Onus.
+    pub mode: Mode,
+    /// How well its calls can be tied to what it serves.
+    pub coverage: Coverage,
+    /// Whether an operator's shield is up.
+    pub shield: bool,
+    /// Whether a handler goes on when its caller has gone.
+    pub detached: bool,
+    /// What is wrong with the service itself.
+    pub fault: Fault,
+}
+
+/// One callee of a service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CalleeConfig {
+    /// The callee's name.
+    pub name: String,
+    /// The most attempts of a call, the first included; 1 is no retry.
+    pub attempts: u32,
+    /// Retries per hundred calls, with no floor; `None` is no limit.
+    pub budget_percent: Option<u32>,
+    /// How long an attempt may take.
+    pub per_try_timeout: Option<Duration>,
+    /// How often the handler's own loop tries the call.
+    pub tries: u32,
+    /// Whether the service answers without this callee.
+    pub tolerated: bool,
+    /// What the service's author says about needing the callee.
+    pub annotation: Option<Annotation>,
+}
+
+/// In which order a service calls its callees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallOrder {
+    /// One after the other; the first failure that is not tolerated is the last call.
+    Sequential,
+    /// All at once; the service waits for all of them.
+    Parallel,
+}
+
+/// How well a service's calls can be tied to what it serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// They are.
+    Correlated,
+    /// The handler makes its calls in a plain `tokio::spawn`.
+    ContextLost,
+    /// There is no Onus: no claims are sent and none are read. Its retries go on blindly.
+    NonCooperative,
+}
+
+/// What is wrong with a service itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// It calls its callees and then fails this share of the requests.
+    Fails(f64),
+    /// It never answers, and calls nobody.
+    Hangs,
+}
+
+impl Topology {
+    /// A chain of healthy services without retries.
+    pub fn chain<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut services: Vec<ServiceConfig> = Vec::new();
+        for name in names {
+            if let Some(caller) = services.last_mut() {
+                caller.callees.push(CalleeConfig::new(name));
+            }
+            services.push(ServiceConfig::new(name));
+        }
+        Self { services, seed: 0 }
+    }
+
+    /// The service of this name.
+    pub fn service_mut(&mut self, name: &str) -> Option<&mut ServiceConfig> {
+        self.services.iter_mut().find(|service| service.name == name)
+    }
+
+    /// Finds names that lead nowhere.
+    pub(crate) fn check(&self) -> Result<(), DemoError> {
+        if self.services.is_empty() {
+            return Err(DemoError::NoService);
+        }
+        for (index, service) in self.services.iter().enumerate() {
+            if self.services[..index].iter().any(|earlier| earlier.name == service.name) {
+                return Err(DemoError::TwoServices { name: service.name.clone() });
+            }
+            for callee in &service.callees {
+                if !self.services.iter().any(|service| service.name == callee.name) {
+                    let (caller, name) = (service.name.clone(), callee.name.clone());
+                    return Err(DemoError::UnknownCallee { caller, name });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ServiceConfig {
+    /// A healthy service that enforces and calls nobody.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            callees: Vec::new(),
+            order: CallOrder::Sequential,
+            mode: Mode::ENFORCE,
+            coverage: Coverage::Correlated,
+            shield: false,
+            detached: false,
+            fault: Fault::None,
+        }
+    }
+
+    /// The mode of the Onus around its calls. Who has none still has a retry layer: that of an
+    /// Onus which is off.
+    pub(crate) fn mode_outbound(&self) -> Mode {
+        match self.coverage {
+            Coverage::Correlated | Coverage::ContextLost => self.mode,
+            Coverage::NonCooperative => Mode::Off,
+        }
+    }
+}
+
+impl CalleeConfig {
+    /// A callee that is called once and needed.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            attempts: 1,
+            budget_percent: None,
+            per_try_timeout: None,
+            tries: 1,
+            tolerated: false,
+            annotation: None,
+        }
+    }
+
+    pub(crate) fn policy(&self) -> RetryPolicy {
+        let mut policy = RetryPolicy::attempts(self.attempts).backoff(BACKOFF.0, BACKOFF.1);
+        policy = match self.budget_percent {
+            Some(percent) => policy.budget_percent(percent).budget_min_per_second(0),
+            None => policy.no_budget(),
+        };
+        if let Some(timeout) = self.per_try_timeout {
+            policy = policy.per_try_timeout(timeout);
+        }
+        // Probes are retries that are made by chance: they would blur what is counted.
+        policy.no_probes()
+    }
+}
+
+/// Nothing is overloaded here that a longer wait would spare.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(5));
