@@ -194,6 +194,9 @@ impl RetryBudget {
 
     /// Units that one call deposits.
     const fn deposit_units(&self) -> u64 {
-        self.token() / 100 * self.config.percent as u64
+        (self.token() / 100).saturating_mul(self.config.percent as u64)
     }
 }
+
+#[cfg(test)]
+mod tests;
