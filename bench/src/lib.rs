@@ -1,1 +1,10 @@
-//! What Onus costs: times for people, counts for CI.
+//! What Onus costs: the work that is timed for people (`cargo bench --bench times`) and counted
+//! for CI (allocations in `tests/`, instructions in `benches/instructions.rs`).
+//!
+//! Nothing here is part of the product. Each kind of work is in one module, so that the same code
+//! is timed, counted for allocations and counted for instructions.
+
+pub mod core;
+pub mod correlate;
+pub mod figures;
+pub mod layers;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::HeaderMap;
-use onus_core::{Arm, EdgeId, Lot, Mode, Timestamp};
+use onus_core::{Arm, EdgeId, Lot, Mode, Share, Timestamp};
 
 use crate::config::{AgentConfig, ConfigError};
 use crate::correlator::{self, Correlator, Found, Token};
@@ -35,9 +35,19 @@ pub struct Agent {
     correlator: Correlator<Inbound>,
     /// Calls that could not be tied to a request, of the whole service.
     untied: AtomicU64,
-    /// Requests that could not be filed under a token, because too many are live.
-    pub(crate) unfiled: Counter,
+    /// Decisions that panicked.
+    pub(crate) faults: Counter,
+    pub(crate) overflowing: Overflowing,
     pub(crate) schedule: Schedule,
+}
+
+/// Requests with more calls than are kept apart.
+#[derive(Debug, Default)]
+pub(crate) struct Overflowing {
+    /// Calls that found no slot in their request.
+    pub(crate) calls: Counter,
+    /// Failed calls that are not remembered for repeats and origins.
+    pub(crate) failed_calls: Counter,
 }
 
 impl Agent {
@@ -64,7 +74,8 @@ impl Agent {
             switches: Switchboard::new(config.mode),
             correlator: Correlator::new(correlator_limits, seed),
             untied: AtomicU64::new(0),
-            unfiled: Counter::default(),
+            faults: Counter::default(),
+            overflowing: Overflowing::default(),
             schedule: Schedule::new(now),
         };
         agent.tell_start();
@@ -81,18 +92,21 @@ impl Agent {
         bits: u64,
     ) -> Inbound {
         let mode = self.mode();
-        let off = mode == Mode::Off;
-        let arrival = Arrival {
+        let mut arrival = Arrival {
             procedure: self.procedures.find(procedure),
             mode,
             lot: lot(mode, headers, bits),
-            marked: !off && wire::is_marked(headers),
-            attempt: wire::attempt_seen(headers),
+            marked: false,
+            attempt: 1,
             untied_before: self.untied_calls(),
         };
-        if !off {
-            wire::write_mark(headers, false);
-            wire::write_attempt(headers, 1);
+        if wire::has_attempt_or_mark(headers) {
+            arrival.attempt = wire::attempt_seen(headers);
+            if mode != Mode::Off {
+                arrival.marked = wire::is_marked(headers);
+                wire::write_mark(headers, false);
+                wire::write_attempt(headers, 1);
+            }
         }
         Inbound::new(self.clone(), arrival)
     }
@@ -106,15 +120,8 @@ impl Agent {
         ids: impl Iterator<Item = &'a [u8]>,
         now: Timestamp,
     ) -> Option<Token> {
-        let token = self.correlator.open(ids, inbound.clone(), now);
-        match token {
-            Some(token) => *inbound.token().get_or_init(|| token),
-            None => {
-                self.unfiled.add();
-                return None;
-            }
-        };
-        token
+        let token = self.correlator.open(ids, inbound.clone(), now)?;
+        Some(*inbound.token().get_or_init(|| token))
     }
 
     /// The request that a call with this token belongs to.
@@ -157,8 +164,10 @@ impl Agent {
         headers: &HeaderMap,
         now: Timestamp,
     ) -> Outbound {
+        self.tick(now);
+        edge.drain_if_due(now);
         let inbound = inbound.filter(|inbound| inbound.is_of(self));
-        Outbound::new(self.clone(), edge, inbound, start, headers, now)
+        Outbound::new(self, edge, inbound, start, headers, now)
     }
 
     /// What `source` says of mode and shield, all of it: what it said before is forgotten.
@@ -254,10 +263,10 @@ impl Agent {
 /// The lot of a request tree. Only a partial share looks at it, so only that reads the trace id.
 fn lot(mode: Mode, headers: &HeaderMap, bits: u64) -> Lot {
     match mode {
-        Mode::Off | Mode::Observe => Lot::of_random(bits),
-        Mode::Enforce(_) => match trace_context::trace_id(headers) {
+        Mode::Enforce(share) if share != Share::ALL => match trace_context::trace_id(headers) {
             Some(trace_id) => Lot::of_trace_id(trace_id),
             None => Lot::of_random(bits),
         },
+        Mode::Off | Mode::Observe | Mode::Enforce(_) => Lot::of_random(bits),
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onus_core::{Arm, ClaimReason, ClaimVerdict, EdgeOutcome, RetryCause, Stop};
+use onus_core::{Arm, Claim, ClaimReason, ClaimVerdict, EdgeOutcome, RetryCause, Stop};
 use onus_learn::{CleanCounts, EdgeCounts};
+
+use crate::wire::InvalidClaim;
 
 /// A count that only grows.
 #[derive(Debug, Default)]
@@ -55,6 +57,15 @@ impl Place for ClaimReason {
     const ALL: &'static [Self] = &Self::ALL;
 }
 
+impl Place for InvalidClaim {
+    const ALL: &'static [Self] = &Self::ALL;
+}
+
+impl Place for Claim {
+    const ALL: &'static [Self] =
+        &[Self::Claimed, Self::ClaimedSilent, Self::Unclaimed, Self::UnclaimedShield];
+}
+
 /// What one arm of an edge has seen.
 #[derive(Debug, Default)]
 pub(crate) struct ArmCounters {
@@ -78,8 +89,8 @@ pub(crate) struct ArmCounters {
 #[derive(Debug, Default)]
 pub(crate) struct EdgeCounters {
     pub(crate) arms: [ArmCounters; 4],
-    /// Replies with a claim that could not be read.
-    pub(crate) invalid_claims: Counter,
+    /// Replies with a claim that could not be read, by what is wrong with it.
+    pub(crate) invalid_claims: [Counter; InvalidClaim::ALL.len()],
     /// Calls that continued a failed one of the application's own loop.
     pub(crate) repeats: Counter,
     /// Calls that could not be tied to a request.
@@ -129,17 +140,17 @@ pub(crate) struct ProcedureArmCounters {
     pub(crate) ok: Counter,
     pub(crate) failed: Counter,
     pub(crate) cancelled: Counter,
-    /// Claims sent or, in mode off, withheld: claimed and unclaimed, by reason.
-    claims: [[Counter; ClaimReason::ALL.len()]; 2],
+    /// Claims sent, by reason.
+    claims: [[Counter; ClaimReason::ALL.len()]; 4],
 }
 
 impl ProcedureArmCounters {
     pub(crate) fn claim(&self, verdict: &ClaimVerdict) {
-        self.claims(verdict.claim.is_unclaimed(), verdict.reason).add();
+        self.claims(verdict.claim, verdict.reason).add();
     }
 
-    pub(crate) fn claims(&self, unclaimed: bool, reason: ClaimReason) -> &Counter {
-        &self.claims[usize::from(unclaimed)][reason.place()]
+    pub(crate) fn claims(&self, claim: Claim, reason: ClaimReason) -> &Counter {
+        &self.claims[claim.place()][reason.place()]
     }
 }
 

@@ -28,6 +28,11 @@ impl Tally {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Calls since the start.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn success(&self) {
         self.successes.fetch_add(1, Ordering::Relaxed);
     }

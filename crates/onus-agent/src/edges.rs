@@ -1,6 +1,6 @@
 //! The edges of a service: found by key, bounded, never evicted.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -31,9 +31,13 @@ pub struct Edge {
     pub(crate) timeouts: Timeouts,
     pub(crate) tally: Tally,
     pub(crate) counters: EdgeCounters,
+    /// When the edge was first used.
+    pub(crate) since: Timestamp,
     /// How often the brake halved the enforce share.
     pub(crate) halvings: AtomicU8,
     class: AtomicU8,
+    /// When the budget was last told of the calls, in nanoseconds.
+    drained_at: AtomicU64,
     declared: Declared,
     memory: Mutex<Memory>,
     learning: Mutex<Estimator>,
@@ -44,7 +48,6 @@ pub struct Edge {
 pub(crate) struct Memory {
     pub(crate) state: EdgeState,
     drained: Drained,
-    drained_at: Timestamp,
 }
 
 const DRAIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -62,13 +65,14 @@ impl Edge {
             timeouts: edge_rules.timeouts,
             tally: Tally::default(),
             counters: EdgeCounters::default(),
+            since: now,
             halvings: AtomicU8::new(0),
             class: AtomicU8::new(class_to_byte(class)),
+            drained_at: AtomicU64::new(now.as_nanos()),
             declared,
             memory: Mutex::new(Memory {
                 state: EdgeState::new(&edge_rules.policy),
                 drained: Drained::default(),
-                drained_at: now,
             }),
             learning: Mutex::new(learning),
         }
@@ -121,11 +125,11 @@ impl Edge {
     /// Tells the budget of the calls so far, if the last time is a second ago and nobody else is
     /// at it. Without it a budget would book the calls of minutes as those of an instant.
     pub(crate) fn drain_if_due(&self, now: Timestamp) {
-        if self.policy.retry.is_none() {
+        let drained_at = Timestamp::from_nanos(self.drained_at.load(Ordering::Relaxed));
+        if self.policy.retry.is_none() || now.saturating_since(drained_at) < DRAIN_INTERVAL {
             return;
         }
-        let Ok(mut memory) = self.memory.try_lock() else { return };
-        if now.saturating_since(memory.drained_at) >= DRAIN_INTERVAL {
+        if let Ok(mut memory) = self.memory.try_lock() {
             self.drain(&mut memory, now);
         }
     }
@@ -134,7 +138,7 @@ impl Edge {
         if let Some(budget) = &mut memory.state.budget {
             memory.drained.drain(&self.tally, budget, now);
         }
-        memory.drained_at = now;
+        self.drained_at.store(now.as_nanos(), Ordering::Relaxed);
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
 use onus_core::{
-    Arm, Circumstances, ClaimVerdict, InboundCall, Lot, Mode, SlotId, Stop, Timestamp, Tries,
+    Arm, Circumstances, ClaimVerdict, InboundCall, Lot, Mode, OutboundCall, SlotId, Stop, Timestamp,
+    Tries,
 };
 
 use crate::agent::Agent;
@@ -24,6 +25,7 @@ struct Served {
     procedure: Arc<ServedProcedure>,
     mode: Mode,
     lot: Lot,
+    marked: bool,
     /// Which attempt of its caller this request is.
     attempt: u32,
     token: OnceLock<Token>,
@@ -90,6 +92,7 @@ impl Inbound {
             procedure: arrival.procedure,
             mode: arrival.mode,
             lot: arrival.lot,
+            marked: arrival.marked,
             attempt: arrival.attempt,
             token: OnceLock::new(),
             untied_before: arrival.untied_before,
@@ -118,6 +121,10 @@ impl Inbound {
         self.0.mode.arm(self.0.lot, halvings)
     }
 
+    pub(crate) fn agent(&self) -> &Arc<Agent> {
+        &self.0.agent
+    }
+
     pub(crate) fn is_of(&self, agent: &Arc<Agent>) -> bool {
         Arc::ptr_eq(&self.0.agent, agent)
     }
@@ -132,13 +139,17 @@ impl Inbound {
     /// of a gRPC one. To be called once; a second call changes nothing but to take copied claims
     /// out.
     pub fn answer(&self, failed: bool, grpc: bool, headers: &mut HeaderMap, now: Timestamp) {
+        if !failed {
+            self.answer_ok(headers);
+            return;
+        }
         let agent = &self.0.agent;
         let shield = agent.switches().shield_holds(now);
         if self.arm().is_off() && !shield {
             return;
         }
         agent.claims().replace_claim(headers, None);
-        if !failed || !self.advance(Stage::Answered) {
+        if !self.advance(Stage::Answered) {
             return;
         }
         let at = Circumstances {
@@ -160,6 +171,13 @@ impl Inbound {
         }
         self.0.procedure.counters.arm(self.arm()).claim(&verdict);
         agent.tell_claim(self, &verdict, &origin);
+    }
+
+    /// [`Self::answer`] for a success, which needs no time.
+    pub fn answer_ok(&self, headers: &mut HeaderMap) {
+        if !self.arm().is_off() {
+            self.0.agent.claims().replace_claim(headers, None);
+        }
     }
 
     /// The claim, and the service that first failed.
@@ -190,28 +208,36 @@ impl Inbound {
 
     /// The request is over: its answer has been read to the end, or broke on the way.
     ///
-    /// Exactly one of this and [`Self::cancelled`] counts, the first.
+    /// Exactly one of this and [`Self::cancelled`] counts, the first. `now` matters where the
+    /// request is filed under a token.
     pub fn finished(&self, failed: bool, now: Timestamp) {
-        if !self.advance(Stage::Over) {
-            return;
-        }
         let agent = &self.0.agent;
         let counters = &self.0.procedure.counters;
+        let mut progress = lock(&self.0.progress);
+        if progress.stage == Stage::Over {
+            return;
+        }
+        progress.stage = Stage::Over;
         let arm = counters.arm(self.arm());
         if failed { &arm.failed } else { &arm.ok }.add();
-        guard(|| {
-            let progress = lock(&self.0.progress);
-            let clean = progress.call.evidence(failed, |edge, outcome| {
+        let taught = guard(|| {
+            progress.call.evidence(failed, |edge, outcome| {
                 if let Some(edge) = agent.edge_by_id(edge) {
                     edge.counters.teach(outcome, failed);
                 }
-            });
-            if clean {
-                counters.clean[usize::from(failed)].add();
-            }
+            })
         });
+        drop(progress);
+        if taught == Some(true) {
+            counters.clean[usize::from(failed)].add();
+        }
         agent.forget(self, false, now);
-        agent.tick(now);
+    }
+
+    /// Whether the request is filed under a token.
+    #[must_use]
+    pub fn is_filed(&self) -> bool {
+        self.0.token.get().is_some()
     }
 
     /// The caller has gone before it had the whole answer: the request teaches nothing.
@@ -233,22 +259,29 @@ impl Inbound {
     }
 
     /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request has
-    /// too many calls; else its slot, with the attempts of the call it repeats.
+    /// too many calls. `start` makes the call from the attempts of the one it repeats, if any, and
+    /// its first attempt counts as under way.
     pub(crate) fn call_started(
         &self,
         edge: &Edge,
         identity: CallIdentity,
-    ) -> Option<(SlotId, Option<Tries>)> {
+        start: impl FnOnce(Option<Tries>) -> OutboundCall,
+    ) -> Option<(SlotId, OutboundCall)> {
         let mut progress = lock(&self.0.progress);
         let repeated = progress
             .notes
             .iter()
             .position(|note| identity.body.is_some() && note.identity == identity);
-        if let Some(at) = repeated {
-            let slot = progress.notes.swap_remove(at).slot;
-            return Some((slot, Some(progress.call.on_repeated(slot))));
-        }
-        Some((progress.call.on_started(edge.id, edge.class())?, None))
+        let (slot, tries) = match repeated {
+            Some(at) => {
+                let slot = progress.notes.swap_remove(at).slot;
+                (slot, Some(progress.call.on_repeated(slot)))
+            }
+            None => (progress.call.on_started(edge.id, edge.class())?, None),
+        };
+        let call = start(tries);
+        progress.call.on_attempt(slot, call.tries());
+        Some((slot, call))
     }
 
     /// Whether a call like this has ended without success in this request, so that it is worth
@@ -263,21 +296,25 @@ impl Inbound {
     }
 
     pub(crate) fn is_marked(&self) -> bool {
-        lock(&self.0.progress).call.is_marked()
+        self.0.marked
     }
 
     pub(crate) fn on_attempt(&self, slot: SlotId, tries: &Tries) {
         lock(&self.0.progress).call.on_attempt(slot, tries);
     }
 
-    /// The call ended ok, or its answer was read to the end after it had.
+    /// The call ended ok; `closed` if its answer has been read to the end as well.
     pub(crate) fn call_ok(&self, slot: SlotId, closed: bool) {
         let call = &mut lock(&self.0.progress).call;
+        call.on_ok(slot);
         if closed {
             call.on_closed(slot);
-        } else {
-            call.on_ok(slot);
         }
+    }
+
+    /// The answer of a call that ended ok has been read to the end.
+    pub(crate) fn call_closed(&self, slot: SlotId) {
+        lock(&self.0.progress).call.on_closed(slot);
     }
 
     /// The call ended without success: for good with `stop`, or because nobody waits for it.
@@ -297,6 +334,8 @@ impl Inbound {
         }
         if progress.notes.len() < NOTES_MAX {
             progress.notes.push(CallNote { slot, identity, origin });
+        } else {
+            self.0.agent.overflowing.failed_calls.add();
         }
     }
 }

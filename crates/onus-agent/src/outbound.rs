@@ -19,10 +19,8 @@ use crate::wire::{self, ParsedClaim};
 
 /// One logical call. Dropped without an outcome, it counts as abandoned.
 pub struct Outbound {
-    agent: Arc<Agent>,
+    owner: Owner,
     edge: Arc<Edge>,
-    inbound: Option<Inbound>,
-    slot: Option<SlotId>,
     call: OutboundCall,
     identity: CallIdentity,
     stage: Stage,
@@ -31,12 +29,24 @@ pub struct Outbound {
     origin: Option<Origin>,
 }
 
+/// What the call belongs to.
+enum Owner {
+    /// A request, as one of its calls.
+    Request(Inbound, SlotId),
+    /// No request that is known.
+    Nobody(Arc<Agent>),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// No attempt yet, or one that has no outcome, or the wait before the next.
+    /// The first attempt is about to leave.
+    Unsent,
+    /// An attempt that has no outcome, or the wait before the next.
     Open,
     /// Answered without an error.
     Ok,
+    /// Answered without an error, and the answer has been read to its end.
+    Closed,
     Failed,
 }
 
@@ -81,7 +91,7 @@ pub struct CallOutcome {
 
 impl Outbound {
     pub(crate) fn new(
-        agent: Arc<Agent>,
+        agent: &Arc<Agent>,
         edge: Arc<Edge>,
         inbound: Option<Inbound>,
         start: CallStart,
@@ -90,18 +100,7 @@ impl Outbound {
     ) -> Self {
         let halvings = edge.halvings.load(Ordering::Relaxed);
         let identity = CallIdentity { callee: edge.key.callee, head: start.head, body: start.body };
-        let (slot, repeated) = match &inbound {
-            Some(inbound) => match inbound.call_started(&edge, identity) {
-                Some((slot, repeated)) => (Some(slot), repeated),
-                None => (None, None),
-            },
-            None => (None, None),
-        };
-        let tied = inbound.as_ref().filter(|_| slot.is_some());
-        if tied.is_none() {
-            agent.count_untied(&edge);
-        }
-        let terms = Terms {
+        let terms = |tied: Option<&Inbound>| Terms {
             arm: match tied {
                 Some(inbound) => inbound.arm_on(halvings),
                 None => agent.arm_of_untied(headers, start.bits, halvings),
@@ -110,19 +109,36 @@ impl Outbound {
             method: start.method,
             deadline: edge.timeouts.overall.map(|overall| now.saturating_add(overall)),
         };
-        let call = match repeated {
-            Some(tries) => {
-                edge.counters.repeats.add();
-                OutboundCall::repeated(terms, tries)
+        let begin = |tied: Option<&Inbound>, repeated| {
+            let mut call = match repeated {
+                Some(tries) => {
+                    edge.counters.repeats.add();
+                    OutboundCall::repeated(terms(tied), tries)
+                }
+                None => {
+                    edge.tally.call();
+                    OutboundCall::new(terms(tied))
+                }
+            };
+            if call.may_send(now).is_ok() {
+                call.on_sent();
             }
+            call
+        };
+        let tied = inbound.and_then(|inbound| {
+            let start = |tries| begin(Some(&inbound), tries);
+            let (slot, call) = inbound.call_started(&edge, identity, start)?;
+            Some((inbound, slot, call))
+        });
+        let (owner, call) = match tied {
+            Some((inbound, slot, call)) => (Owner::Request(inbound, slot), call),
             None => {
-                edge.tally.call();
-                OutboundCall::new(terms)
+                agent.count_untied(&edge);
+                (Owner::Nobody(agent.clone()), begin(None, None))
             }
         };
-        let inbound = inbound.filter(|_| slot.is_some());
-        let (stage, cause, origin) = (Stage::Open, None, None);
-        Self { agent, edge, inbound, slot, call, identity, stage, cause, origin }
+        let (stage, cause, origin) = (Stage::Unsent, None, None);
+        Self { owner, edge, call, identity, stage, cause, origin }
     }
 
     /// The edge of the call.
@@ -152,16 +168,25 @@ impl Outbound {
     /// An attempt leaves: gives its headers the mark and the attempt's number, and takes out what
     /// the application copied from elsewhere.
     pub fn attempt_started(&mut self, headers: &mut HeaderMap) {
-        self.call.on_sent();
-        if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
-            inbound.on_attempt(slot, self.call.tries());
+        if self.stage == Stage::Unsent {
+            // Counted when the call started.
+            self.stage = Stage::Open;
+        } else {
+            self.call.on_sent();
+            if let Owner::Request(inbound, slot) = &self.owner {
+                inbound.on_attempt(*slot, self.call.tries());
+            }
         }
         if self.arm().is_off() {
             return;
         }
         let trusted = self.edge.policy.trusted;
-        wire::write_mark(headers, trusted && self.call.mark());
-        wire::write_attempt(headers, if trusted { self.call.tries().sent } else { 1 });
+        let mark = trusted && self.call.mark();
+        let attempt = if trusted { self.call.tries().sent } else { 1 };
+        if mark || attempt > 1 || wire::has_attempt_or_mark(headers) {
+            wire::write_mark(headers, mark);
+            wire::write_attempt(headers, attempt);
+        }
     }
 
     /// The attempt under way failed: may the call go on?
@@ -184,7 +209,7 @@ impl Outbound {
         // A fault in the decision: the answer passes as it came.
         let (verdict, event) = decided.unwrap_or((Verdict::Stop(Stop::NotConfigured), None));
         self.book(&verdict);
-        self.agent.tell_verdict(self, &failure, &verdict);
+        self.agent().tell_verdict(self, &failure, &verdict);
         if let Some(event) = event {
             self.tell_brake(event);
         }
@@ -206,7 +231,7 @@ impl Outbound {
         if self.arm().is_off() {
             return failure;
         }
-        match self.agent.claims().read(headers) {
+        match self.agent().claims().read(headers) {
             ParsedClaim::Valid(text) => {
                 failure.claim = Some(text.claim);
                 failure.attempt = text.attempt;
@@ -215,7 +240,7 @@ impl Outbound {
                     self.origin = text.origin.map(|service| Origin { service, hops });
                 }
             }
-            ParsedClaim::Invalid(_) => self.edge.counters.invalid_claims.add(),
+            ParsedClaim::Invalid(why) => self.edge.counters.invalid_claims[why.place()].add(),
             ParsedClaim::Absent => {}
         }
         failure
@@ -230,8 +255,8 @@ impl Outbound {
                     counters.shadows[shadow.place()].add();
                 }
                 self.cause = Some(retry.cause);
-                if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
-                    inbound.on_attempt(slot, self.call.tries());
+                if let Owner::Request(inbound, slot) = &self.owner {
+                    inbound.on_attempt(*slot, self.call.tries());
                 }
             }
             Verdict::Stop(stop) => {
@@ -256,27 +281,30 @@ impl Outbound {
         self.call.may_send(now)
     }
 
-    /// The attempt under way was answered without an error. If the answer's body breaks, report
-    /// [`Self::attempt_failed`] as well.
-    pub fn ok(&mut self, now: Timestamp) {
-        self.stage = Stage::Ok;
+    /// The attempt under way was answered without an error; `closed` if there is nothing more of
+    /// the answer to read. If its body breaks, report [`Self::attempt_failed`] as well.
+    pub fn ok(&mut self, closed: bool, now: impl FnOnce() -> Timestamp) {
+        self.stage = if closed { Stage::Closed } else { Stage::Ok };
         if self.call.is_retry() {
-            if let Some(cause) = self.cause {
-                self.edge.counters.arm(self.arm()).retries_ok[cause.place()].add();
-            }
-            let event = guard(|| {
-                let mut memory = self.edge.memory(now);
-                self.call.on_success(&self.edge.policy, &mut memory.state, now);
-                memory.state.brake.take_event()
-            });
-            if let Some(event) = event.flatten() {
-                self.tell_brake(event);
-            }
+            self.retry_succeeded(now());
         }
-        if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
-            inbound.call_ok(slot, false);
+        if let Owner::Request(inbound, slot) = &self.owner {
+            inbound.call_ok(*slot, closed);
         }
-        self.edge.drain_if_due(now);
+    }
+
+    fn retry_succeeded(&mut self, now: Timestamp) {
+        if let Some(cause) = self.cause {
+            self.edge.counters.arm(self.arm()).retries_ok[cause.place()].add();
+        }
+        let event = guard(|| {
+            let mut memory = self.edge.memory(now);
+            self.call.on_success(&self.edge.policy, &mut memory.state, now);
+            memory.state.brake.take_event()
+        });
+        if let Some(event) = event.flatten() {
+            self.tell_brake(event);
+        }
     }
 
     /// Takes what is between Onus and the callee out of a header block that goes to the
@@ -285,10 +313,10 @@ impl Outbound {
         if self.arm().is_off() {
             return;
         }
-        let claims = self.agent.claims();
+        let claims = self.agent().claims();
         if !self.edge.policy.trusted {
             claims.strip_untrusted(headers);
-        } else if self.stage != Stage::Ok || headers.contains_key(&wire::ONUS_CLAIM) {
+        } else if self.is_failed() || headers.contains_key(&wire::ONUS_CLAIM) {
             // A success has no claim to hide, nearly always.
             let read = claims.read(headers);
             claims.hide_from_handler(headers, &read);
@@ -326,31 +354,47 @@ impl Outbound {
         self.origin.as_ref()
     }
 
+    fn agent(&self) -> &Arc<Agent> {
+        match &self.owner {
+            Owner::Request(inbound, _) => inbound.agent(),
+            Owner::Nobody(agent) => agent,
+        }
+    }
+
+    fn is_failed(&self) -> bool {
+        self.stage == Stage::Failed
+    }
+
     fn fail(&mut self, stop: Option<Stop>) {
         self.stage = Stage::Failed;
-        if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
-            inbound.call_failed(slot, self.call.tries(), stop, self.identity, self.origin.clone());
+        if let Owner::Request(inbound, slot) = &self.owner {
+            inbound.call_failed(*slot, self.call.tries(), stop, self.identity, self.origin.clone());
         }
     }
 
     fn tell_brake(&self, event: BrakeEvent) {
-        self.agent.tell_brake(&self.edge, event);
+        self.agent().tell_brake(&self.edge, event);
     }
 }
 
 impl Drop for Outbound {
     fn drop(&mut self) {
+        let counters = self.edge.counters.arm(self.arm());
         match self.stage {
-            Stage::Open => {
-                self.edge.counters.arm(self.arm()).abandoned.add();
+            Stage::Unsent | Stage::Open => {
+                counters.abandoned.add();
                 self.fail(None);
             }
             Stage::Ok => {
-                self.edge.counters.arm(self.arm()).ok.add();
+                counters.ok.add();
                 self.edge.tally.success();
-                if let (Some(inbound), Some(slot)) = (&self.inbound, self.slot) {
-                    inbound.call_ok(slot, true);
+                if let Owner::Request(inbound, slot) = &self.owner {
+                    inbound.call_closed(*slot);
                 }
+            }
+            Stage::Closed => {
+                counters.ok.add();
+                self.edge.tally.success();
             }
             Stage::Failed => {}
         }

@@ -69,6 +69,15 @@ impl ProcedureTable {
         procedures.get_or_insert_with(procedure, new).clone()
     }
 
+    /// Every procedure, in an order that stays.
+    pub(crate) fn sorted(&self) -> Vec<Arc<ServedProcedure>> {
+        let pinned = self.procedures.pin();
+        let mut all: Vec<_> = pinned.values().cloned().collect();
+        all.sort_unstable_by_key(|served| served.procedure);
+        all.push(self.other.clone());
+        all
+    }
+
     /// Calls `each` for every procedure.
     pub(crate) fn for_each(&self, mut each: impl FnMut(&ServedProcedure)) {
         for served in self.procedures.pin().values() {

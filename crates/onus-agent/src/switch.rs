@@ -108,6 +108,12 @@ impl Switches {
         }
         Ok(switches)
     }
+
+    /// With words of a length that a metric can carry.
+    fn shortened(&self) -> Self {
+        let short = |text: &str| text.chars().take(WORDS_MAX).collect();
+        Self { who: short(&self.who), why: short(&self.why), ..self.clone() }
+    }
 }
 
 fn parse_mode(text: &str) -> Option<Mode> {
@@ -145,18 +151,22 @@ fn parse_shield(text: &str) -> Option<Option<Duration>> {
 #[derive(Debug)]
 pub(crate) struct Switchboard {
     built: Mode,
-    said: Mutex<[Said; 3]>,
+    said: Mutex<[Option<Said>; 3]>,
     /// The mode in force, as a number; see [`mode_to_bits`].
     mode: AtomicU32,
     /// When the shield in force ends, in nanoseconds; zero for none.
     shield_until: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Said {
-    mode: Option<Mode>,
-    shield: Option<Timestamp>,
+    switches: Switches,
+    /// When the shield ends that this source put up.
+    shield_until: Option<Timestamp>,
 }
+
+/// The most characters of who switched and why that are kept for metrics.
+const WORDS_MAX: usize = 128;
 
 impl Switchboard {
     pub(crate) fn new(built: Mode) -> Self {
@@ -185,15 +195,23 @@ impl Switchboard {
     /// Replaces all that `source` said. A shield that any source holds up stays up until its end.
     pub(crate) fn set(&self, source: Source, switches: &Switches, now: Timestamp) {
         let mut said = lock(&self.said);
-        said[source as usize] = Said {
-            mode: switches.mode,
-            shield: switches.shield.map(|time| now.saturating_add(time)),
-        };
-        let strongest = Source::ALL.iter().rev().find_map(|&by| said[by as usize].mode);
+        said[source as usize] = (*switches != Switches::default()).then(|| Said {
+            switches: switches.shortened(),
+            shield_until: switches.shield.map(|time| now.saturating_add(time)),
+        });
+        let strongest = said.iter().rev().flatten().find_map(|said| said.switches.mode);
         let mode = strongest.unwrap_or(self.built);
-        let shield = said.iter().filter_map(|said| said.shield).max().unwrap_or_default();
+        let shields = said.iter().flatten().filter_map(|said| said.shield_until);
+        let shield = shields.max().unwrap_or_default();
         self.mode.store(mode_to_bits(mode), Ordering::Relaxed);
         self.shield_until.store(shield.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// What each source says that says anything.
+    pub(crate) fn said(&self) -> Vec<(Source, Switches)> {
+        let said = lock(&self.said);
+        let sources = Source::ALL.into_iter().zip(said.iter());
+        sources.filter_map(|(source, said)| Some((source, said.as_ref()?.switches.clone()))).collect()
     }
 }
 

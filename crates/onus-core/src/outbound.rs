@@ -65,12 +65,6 @@ impl Tries {
         if self.in_attempt { Some(CalleeClaim::Silent) } else { self.last }
     }
 
-    /// Whether there was an attempt and none got a reply.
-    #[must_use]
-    pub const fn is_all_silent(&self) -> bool {
-        self.attempts > 0 && !self.replied
-    }
-
     /// The ending that the claim sees: the shadow stop of an observing caller before the real one.
     #[must_use]
     pub fn ending(&self, stop: Stop) -> Ending {

@@ -7,11 +7,15 @@
 //! only carries them into `tower` services. Hosts that are not made of layers sit beside it.
 
 mod clock;
+#[cfg(feature = "hyper")]
+pub mod hyper;
 pub mod inbound;
 mod onus;
 pub mod outbound;
 mod procedure;
 pub mod replay;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
 mod scope;
 
 pub use onus_agent::{
@@ -22,5 +26,5 @@ pub use onus_agent::{
 pub use crate::inbound::{InboundLayer, InboundService};
 pub use crate::onus::{Onus, OnusBuilder};
 pub use crate::outbound::{OutboundLayer, OutboundService};
-pub use crate::procedure::Procedure;
+pub use crate::procedure::{Procedure, RequestHead};
 pub use crate::scope::{InboundScope, Scoped, spawn};

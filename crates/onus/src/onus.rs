@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderName;
-use http::request::Parts;
 use onus_agent::{
     Agent, AgentConfig, Annotation, ConfigError, EdgeClass, ErrorSet, Limits, Mode, RetryPolicy,
     Share, Source, SwitchError, Switches,
@@ -16,7 +15,8 @@ use crate::clock::Clock;
 use crate::inbound::InboundLayer;
 use crate::outbound::Callee;
 use crate::outbound::OutboundLayer;
-use crate::replay::ReplayLimits;
+use crate::procedure::RequestHead;
+use crate::replay::{ReplayLimits, empty_digest};
 
 /// Onus in one service. Cheap to clone: all clones share budgets, classes and counters.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ struct Shared {
     agent: Arc<Agent>,
     clock: Clock,
     replay: ReplayLimits,
+    /// The digest of a body without data, which most requests have.
+    empty_body: u64,
 }
 
 impl Onus {
@@ -57,7 +59,7 @@ impl Onus {
     #[must_use]
     pub fn outbound_by(
         &self,
-        tell: impl Fn(&Parts) -> Cow<'static, str> + Send + Sync + 'static,
+        tell: impl Fn(&RequestHead<'_>) -> Cow<'static, str> + Send + Sync + 'static,
     ) -> OutboundLayer {
         OutboundLayer::new(self.clone(), Callee::By(Arc::new(tell)))
     }
@@ -99,6 +101,10 @@ impl Onus {
     #[must_use]
     pub fn replay_limits(&self) -> &ReplayLimits {
         &self.0.replay
+    }
+
+    pub(crate) fn empty_body(&self) -> u64 {
+        self.0.empty_body
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -254,6 +260,6 @@ impl OnusBuilder {
         let agent = Agent::new(&self.config, fastrand::u64(..), clock.now())?;
         let (per_request, total) = self.replay;
         let replay = ReplayLimits::new(per_request, total);
-        Ok(Onus(Arc::new(Shared { agent, clock, replay })))
+        Ok(Onus(Arc::new(Shared { agent, clock, replay, empty_body: empty_digest() })))
     }
 }

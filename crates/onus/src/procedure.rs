@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::request::Parts;
+use http::{Extensions, HeaderMap, Method, Request, Uri};
 use onus_agent::Agent;
 use onus_agent::classify::is_grpc;
 
@@ -30,27 +30,55 @@ impl Procedure {
     }
 }
 
+/// The head of a request, as functions see it that tell callees and procedures.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestHead<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The target.
+    pub uri: &'a Uri,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// What other layers have noted on the request.
+    pub extensions: &'a Extensions,
+}
+
+impl<'a> RequestHead<'a> {
+    pub(crate) fn of<B>(request: &'a Request<B>) -> Self {
+        Self {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+        }
+    }
+}
+
 /// A function that tells the route template of a request.
-pub(crate) type ProcedureFn = Arc<dyn Fn(&Parts) -> Option<Procedure> + Send + Sync>;
+pub(crate) type ProcedureFn = Arc<dyn Fn(&RequestHead<'_>) -> Option<Procedure> + Send + Sync>;
 
 /// The procedure that `head` asks for: a gRPC method, else the HTTP method and the route template
 /// that `tell`, the request's extension or the router knows, else the HTTP method alone.
-pub(crate) fn of(agent: &Agent, head: &Parts, tell: Option<&ProcedureFn>) -> onus_agent::Procedure {
+pub(crate) fn of(
+    agent: &Agent,
+    head: &RequestHead<'_>,
+    tell: Option<&ProcedureFn>,
+) -> onus_agent::Procedure {
     let symbols = agent.symbols();
-    if is_grpc(&head.headers) {
+    if *head.method == Method::POST && is_grpc(head.headers) {
         return onus_agent::Procedure::grpc(symbols, head.uri.path());
     }
     let told = tell.and_then(|tell| tell(head));
-    let route = told.as_ref().map(Procedure::template).or_else(|| route(head));
-    onus_agent::Procedure::http(symbols, &head.method, route)
+    let route = told.as_ref().map(Procedure::template).or_else(|| route(head.extensions));
+    onus_agent::Procedure::http(symbols, head.method, route)
 }
 
-fn route(head: &Parts) -> Option<&str> {
-    if let Some(procedure) = head.extensions.get::<Procedure>() {
+fn route(extensions: &Extensions) -> Option<&str> {
+    if let Some(procedure) = extensions.get::<Procedure>() {
         return Some(procedure.template());
     }
     #[cfg(feature = "axum")]
-    if let Some(path) = head.extensions.get::<axum::extract::MatchedPath>() {
+    if let Some(path) = extensions.get::<axum::extract::MatchedPath>() {
         return Some(path.as_str());
     }
     None

@@ -4,6 +4,7 @@
 //! made; the outbound layer looks it up. A plain `tokio::spawn` leaves it: what the task calls is
 //! then counted as untied. [`spawn`] and [`InboundScope::wrap`] carry it over.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,8 +13,10 @@ use onus_agent::Inbound;
 use pin_project_lite::pin_project;
 use tokio::task::JoinHandle;
 
-tokio::task_local! {
-    static INBOUND: Inbound;
+thread_local! {
+    /// The request that the code running on this thread serves. It is there only within [`enter`],
+    /// so that it follows the task and not the thread.
+    static INBOUND: RefCell<Option<Inbound>> = const { RefCell::new(None) };
 }
 
 /// The request that the current task serves, if any.
@@ -53,10 +56,7 @@ impl<F: Future> Future for Scoped<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        match this.inbound {
-            Some(inbound) => enter(inbound, || this.future.poll(cx)),
-            None => this.future.poll(cx),
-        }
+        enter(this.inbound, || this.future.poll(cx))
     }
 }
 
@@ -71,9 +71,22 @@ where
 }
 
 pub(crate) fn current() -> Option<Inbound> {
-    INBOUND.try_with(Inbound::clone).ok()
+    INBOUND.with_borrow(Clone::clone)
 }
 
-pub(crate) fn enter<T>(inbound: &Inbound, run: impl FnOnce() -> T) -> T {
-    INBOUND.sync_scope(inbound.clone(), run)
+/// Runs `run` in the scope of `inbound`. The request is moved there and back, not cloned: a clone
+/// costs two contended counts for each poll.
+pub(crate) fn enter<T>(inbound: &mut Option<Inbound>, run: impl FnOnce() -> T) -> T {
+    /// Swaps back, also when `run` panics.
+    struct Entered<'a>(&'a mut Option<Inbound>);
+
+    impl Drop for Entered<'_> {
+        fn drop(&mut self) {
+            INBOUND.with_borrow_mut(|current| std::mem::swap(current, self.0));
+        }
+    }
+
+    INBOUND.with_borrow_mut(|current| std::mem::swap(current, inbound));
+    let _entered = Entered(inbound);
+    run()
 }

@@ -2,7 +2,9 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::names::{ENVOY_ATTEMPT_COUNT, GRPC_PREVIOUS_ATTEMPTS, ONUS_ATTEMPT, ONUS_MARK};
+use super::names::{
+    ENVOY_ATTEMPT_COUNT, GRPC_PREVIOUS_ATTEMPTS, ONUS_ATTEMPT, ONUS_MARK, ONUS_PREFIX,
+};
 use super::structured;
 
 /// Which attempt a request is, as its callee sees it (protocol §5): the largest number that
@@ -16,6 +18,18 @@ pub fn attempt_seen(headers: &HeaderMap) -> u32 {
     let grpc = largest(headers, &GRPC_PREVIOUS_ATTEMPTS, digits);
     let seen = onus.max(envoy).max(grpc.map(|previous| previous.saturating_add(1)));
     seen.map_or(1, |seen| u32::try_from(seen).unwrap_or(u32::MAX)).max(1)
+}
+
+/// Whether a request carries an attempt or the mark at all, by whatever name. One pass over the
+/// names costs less than a look-up for each, and most requests carry none.
+#[must_use]
+pub fn has_attempt_or_mark(headers: &HeaderMap) -> bool {
+    headers.keys().map(HeaderName::as_str).any(|name| match name.as_bytes().first() {
+        Some(b'o') => name.starts_with(ONUS_PREFIX),
+        Some(b'x') => name == ENVOY_ATTEMPT_COUNT.as_str(),
+        Some(b'g') => name == GRPC_PREVIOUS_ATTEMPTS.as_str(),
+        Some(_) | None => false,
+    })
 }
 
 /// Writes which attempt a request is: nothing for the first, whatever the application copied
@@ -77,7 +91,9 @@ mod tests {
     fn the_largest_number_counts() {
         // [attempt-2] [wire-17]
         fn check(lines: &[(&'static str, &'static str)], attempt: u32) {
-            assert_eq!(attempt_seen(&block(lines)), attempt, "{lines:?}");
+            let headers = block(lines);
+            assert_eq!(attempt_seen(&headers), attempt, "{lines:?}");
+            assert_eq!(has_attempt_or_mark(&headers), !lines.is_empty(), "{lines:?}");
         }
         const ONUS: &str = "onus-attempt";
         const ENVOY: &str = "x-envoy-attempt-count";
@@ -127,5 +143,8 @@ mod tests {
             assert!(headers.is_empty());
         }
         assert!(is_marked(&block(&[("onus-mark", "0"), ("onus-mark", "1")])));
+        assert!(has_attempt_or_mark(&block(&[("onus-mark", "1")])));
+        let others = block(&[("x-envoy-attempt", "2"), ("grpc-timeout", "2S"), ("on", "1")]);
+        assert!(!has_attempt_or_mark(&others));
     }
 }

@@ -7,7 +7,6 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::served::Served;
-use crate::scope;
 
 pin_project! {
     /// The body of an [`InboundService`](super::InboundService)'s answer.
@@ -40,7 +39,7 @@ impl<R: Body> Body for InboundBody<R> {
         let mut this = self.project();
         let Some(served) = this.served.as_mut() else { return this.body.poll_frame(cx) };
         let body = this.body.as_mut();
-        let mut frame = ready!(scope::enter(&served.inbound, || body.poll_frame(cx)));
+        let mut frame = ready!(served.enter(|| body.poll_frame(cx)));
         match &mut frame {
             Some(Ok(frame)) => {
                 if let Some(block) = frame.trailers_mut() {
@@ -73,7 +72,7 @@ impl<R: Body> Body for InboundBody<R> {
 }
 
 fn finish(served: &mut Option<Served>) {
-    if let Some(served) = served.take() {
+    if let Some(mut served) = served.take() {
         served.finished();
     }
 }

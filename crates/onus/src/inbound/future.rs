@@ -10,7 +10,6 @@ use pin_project_lite::pin_project;
 
 use super::body::InboundBody;
 use super::served::Served;
-use crate::scope;
 
 pin_project! {
     /// The answer of an [`InboundService`](super::InboundService).
@@ -38,18 +37,17 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let result = match this.served {
-            Some(served) => ready!(scope::enter(&served.inbound, || this.future.poll(cx))),
+            Some(served) => ready!(served.enter(|| this.future.poll(cx))),
             None => ready!(this.future.poll(cx)),
         };
         let served = this.served.take();
         Poll::Ready(match result {
-            Ok(response) => {
-                let (mut head, body) = response.into_parts();
-                let served = served.map(|mut served| {
-                    served.head(head.status, &mut head.headers);
-                    served
-                });
-                Ok(Response::from_parts(head, InboundBody::new(body, served)))
+            Ok(mut response) => {
+                let mut served = served;
+                if let Some(served) = &mut served {
+                    served.head(response.status(), response.headers_mut());
+                }
+                Ok(response.map(|body| InboundBody::new(body, served)))
             }
             Err(error) => {
                 if let Some(mut served) = served {

@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::request::Parts;
 use tower_layer::Layer;
 
 use super::service::InboundService;
 use crate::onus::Onus;
-use crate::procedure::{Procedure, ProcedureFn};
+use crate::procedure::{Procedure, ProcedureFn, RequestHead};
 
 /// Wraps a service, outermost, so that its errors carry claims.
 #[derive(Clone)]
@@ -28,7 +27,7 @@ impl InboundLayer {
     #[must_use]
     pub fn procedure(
         mut self,
-        tell: impl Fn(&Parts) -> Option<Procedure> + Send + Sync + 'static,
+        tell: impl Fn(&RequestHead<'_>) -> Option<Procedure> + Send + Sync + 'static,
     ) -> Self {
         self.procedure = Some(Arc::new(tell));
         self

@@ -2,16 +2,17 @@
 
 use http::{HeaderMap, StatusCode};
 use onus_agent::classify::{self, Answer};
-use onus_agent::{ErrorSet, Inbound, MethodKind};
+use onus_agent::{ErrorSet, Inbound, MethodKind, Timestamp};
 
 use crate::clock::Clock;
+use crate::scope;
 
 /// Reports how a request ends, exactly once: finished, or cancelled if it is dropped before.
 pub(crate) struct Served {
-    pub(crate) inbound: Inbound,
+    /// `None` while the handler runs in its scope, and when the request is over.
+    inbound: Option<Inbound>,
     clock: Clock,
     kind: MethodKind,
-    failures: ErrorSet,
     /// Whether the answer has no body whatever its headers say (HEAD).
     pub(crate) bodiless: bool,
     outcome: Outcome,
@@ -27,32 +28,41 @@ enum Outcome {
 
 impl Served {
     pub(crate) fn new(inbound: Inbound, clock: Clock, kind: MethodKind, bodiless: bool) -> Self {
-        let failures = ErrorSet::failures();
-        Self { inbound, clock, kind, failures, bodiless, outcome: Outcome::Open }
+        Self { inbound: Some(inbound), clock, kind, bodiless, outcome: Outcome::Open }
+    }
+
+    /// Runs `run` in the scope of the request.
+    pub(crate) fn enter<T>(&mut self, run: impl FnOnce() -> T) -> T {
+        scope::enter(&mut self.inbound, run)
     }
 
     /// The answer's head is made. A gRPC answer may leave the outcome to its trailers.
     pub(crate) fn head(&mut self, status: StatusCode, headers: &mut HeaderMap) {
-        let answer = classify::head(self.kind, status, headers, &self.failures);
+        let answer = classify::head(self.kind, status, headers, &ErrorSet::FAILURES);
         self.answer(answer, headers);
     }
 
     /// The answer's trailers are made.
     pub(crate) fn trailers(&mut self, block: &mut HeaderMap) {
         if self.is_open() {
-            self.answer(classify::trailers(block, &self.failures), block);
+            self.answer(classify::trailers(block, &ErrorSet::FAILURES), block);
         }
     }
 
     fn answer(&mut self, answer: Answer, headers: &mut HeaderMap) {
-        let failed = match answer {
-            Answer::Ok => false,
-            Answer::Failed(_) => true,
-            Answer::Pending => return,
-        };
-        self.outcome = if failed { Outcome::Failed } else { Outcome::Ok };
-        let grpc = self.kind == MethodKind::Grpc;
-        self.inbound.answer(failed, grpc, headers, self.clock.now());
+        let Some(inbound) = &self.inbound else { return };
+        match answer {
+            Answer::Pending => {}
+            Answer::Ok => {
+                self.outcome = Outcome::Ok;
+                inbound.answer_ok(headers);
+            }
+            Answer::Failed(_) => {
+                self.outcome = Outcome::Failed;
+                let grpc = self.kind == MethodKind::Grpc;
+                inbound.answer(true, grpc, headers, self.clock.now());
+            }
+        }
     }
 
     /// Whether the outcome is still to come, in the trailers.
@@ -61,8 +71,10 @@ impl Served {
     }
 
     /// The answer has been made to its end.
-    pub(crate) fn finished(&self) {
-        self.inbound.finished(self.outcome != Outcome::Ok, self.clock.now());
+    pub(crate) fn finished(&mut self) {
+        if let Some(inbound) = self.inbound.take() {
+            inbound.finished(self.outcome != Outcome::Ok, self.now_if_filed(&inbound));
+        }
     }
 
     /// The answer broke on the way, or there is none.
@@ -70,11 +82,17 @@ impl Served {
         self.outcome = Outcome::Failed;
         self.finished();
     }
+
+    /// The time, where it matters for the end of a request.
+    fn now_if_filed(&self, inbound: &Inbound) -> Timestamp {
+        if inbound.is_filed() { self.clock.now() } else { Timestamp::ZERO }
+    }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Without effect after `finished`.
-        self.inbound.cancelled(self.clock.now());
+        if let Some(inbound) = self.inbound.take() {
+            inbound.cancelled(self.now_if_filed(&inbound));
+        }
     }
 }

@@ -11,8 +11,7 @@ use super::body::InboundBody;
 use super::future::InboundFuture;
 use super::served::Served;
 use crate::onus::Onus;
-use crate::procedure::{self, ProcedureFn};
-use crate::scope;
+use crate::procedure::{self, ProcedureFn, RequestHead};
 
 /// A service whose errors carry claims.
 #[derive(Clone)]
@@ -41,16 +40,16 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> InboundFuture<S::Future> {
+    fn call(&mut self, mut request: Request<B>) -> InboundFuture<S::Future> {
         let agent = self.onus.agent();
-        let (mut head, body) = request.into_parts();
+        let head = RequestHead::of(&request);
         let procedure = procedure::of(agent, &head, self.procedure.as_ref());
-        let inbound = agent.request_arrived(&mut head.headers, procedure, fastrand::u64(..));
-        let kind = method_kind(&head.method, &head.headers);
-        let bodiless = head.method == Method::HEAD;
-        let request = Request::from_parts(head, body);
-        let future = scope::enter(&inbound, || self.inner.call(request));
-        InboundFuture::new(future, Served::new(inbound, self.onus.clock(), kind, bodiless))
+        let kind = method_kind(head.method, head.headers);
+        let bodiless = *head.method == Method::HEAD;
+        let inbound = agent.request_arrived(request.headers_mut(), procedure, fastrand::u64(..));
+        let mut served = Served::new(inbound, self.onus.clock(), kind, bodiless);
+        let future = served.enter(|| self.inner.call(request));
+        InboundFuture::new(future, served)
     }
 }
 

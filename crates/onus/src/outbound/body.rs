@@ -88,7 +88,7 @@ impl Watch {
         }
         match trailers(block, &self.outbound.edge().policy().failures) {
             Answer::Failed(error) => self.failed(error, Some(block)),
-            Answer::Ok | Answer::Pending => self.outbound.ok(self.clock.now()),
+            Answer::Ok | Answer::Pending => self.outbound.ok(false, || self.clock.now()),
         }
         self.outbound.hide_from_application(block);
     }

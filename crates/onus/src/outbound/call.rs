@@ -22,8 +22,9 @@ use crate::replay::{Attempt, ReplayBody, Tape};
 pub(super) struct Call<S, C, B: Body> {
     pub(super) hop: Arc<Hop<C>>,
     outbound: Option<Outbound>,
-    /// What is needed for another attempt; `None` where there can be none.
-    pub(super) kept: Option<Kept<S, B>>,
+    /// What is needed for another attempt; `None` where there can be none. Boxed, so that calls
+    /// that are made once do not move room for it about.
+    pub(super) kept: Option<Box<Kept<S, B>>>,
     pub(super) kind: MethodKind,
 }
 
@@ -40,7 +41,7 @@ impl<S, C, B: Body> Call<S, C, B> {
     pub(super) fn new(
         hop: Arc<Hop<C>>,
         outbound: Outbound,
-        kept: Option<Kept<S, B>>,
+        kept: Option<Box<Kept<S, B>>>,
         kind: MethodKind,
     ) -> Self {
         Self { hop, outbound: Some(outbound), kept, kind }

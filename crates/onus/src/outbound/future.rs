@@ -199,15 +199,16 @@ fn committed<S, C, B: Body, R: Body>(
     pending: bool,
 ) -> Response<OutboundBody<R>> {
     let clock = call.hop.onus.clock();
-    let Some(mut outbound) = call.take() else {
-        return response.map(|body| OutboundBody::new(body, None));
-    };
-    if !pending {
-        outbound.ok(clock.now());
-    }
-    outbound.hide_from_application(response.headers_mut());
     let over = !pending && response.body().is_end_stream();
-    let watch = (!over).then_some(Watch { outbound, clock, pending });
+    if let Some(outbound) = call.outbound() {
+        if !pending {
+            outbound.ok(over, || clock.now());
+        }
+        outbound.hide_from_application(response.headers_mut());
+    }
+    // A call that is over ends with this future.
+    let outbound = if over { None } else { call.take() };
+    let watch = outbound.map(|outbound| Watch { outbound, clock, pending });
     response.map(|body| OutboundBody::new(body, watch))
 }
 

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::request::Parts;
 use onus_agent::{CallError, Symbol};
 
 use crate::onus::Onus;
-use crate::procedure::ProcedureFn;
+use crate::procedure::{ProcedureFn, RequestHead};
 
 /// What all calls through one outbound layer have in common.
 pub(crate) struct Hop<C> {
@@ -25,10 +24,10 @@ pub(crate) enum Callee {
     By(CalleeFn),
 }
 
-pub(crate) type CalleeFn = Arc<dyn Fn(&Parts) -> Cow<'static, str> + Send + Sync>;
+pub(crate) type CalleeFn = Arc<dyn Fn(&RequestHead<'_>) -> Cow<'static, str> + Send + Sync>;
 
 impl Callee {
-    pub(crate) fn of(&self, onus: &Onus, head: &Parts) -> Symbol {
+    pub(crate) fn of(&self, onus: &Onus, head: &RequestHead<'_>) -> Symbol {
         match self {
             Self::Always(callee) => *callee,
             Self::By(tell) => onus.agent().symbols().intern(&tell(head)),

@@ -3,13 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::request::Parts;
 use tower_layer::Layer;
 
 use super::hop::{Callee, Hop, Unclassified};
 use super::service::OutboundService;
 use crate::onus::Onus;
-use crate::procedure::{Procedure, ProcedureFn};
+use crate::procedure::{Procedure, ProcedureFn, RequestHead};
 
 /// Wraps a client service, so that its calls are retried and accounted for under ownership.
 #[derive(Clone)]
@@ -32,7 +31,7 @@ impl<C> OutboundLayer<C> {
     #[must_use]
     pub fn procedure(
         mut self,
-        tell: impl Fn(&Parts) -> Option<Procedure> + Send + Sync + 'static,
+        tell: impl Fn(&RequestHead<'_>) -> Option<Procedure> + Send + Sync + 'static,
     ) -> Self {
         self.procedure = Some(Arc::new(tell));
         self

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use foldhash::fast::FixedState;
-use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use onus_agent::classify::method_kind;
-use onus_agent::{CallStart, MethodKind, Outbound};
+use onus_agent::{CallStart, MethodKind, Outbound, Timestamp};
 use tower_service::Service;
 
 use super::call::{Call, Kept};
 use super::future::OutboundFuture;
 use super::hop::{Hop, Unclassified};
-use crate::replay::{Attempt, BoxError, ReplayBody, Tape, empty_digest};
-use crate::{procedure, scope};
+use crate::replay::{Attempt, BoxError, ReplayBody, Tape};
+use crate::procedure::{self, RequestHead};
+use crate::scope;
 
 /// A client service whose calls are retried and accounted for under ownership.
 pub struct OutboundService<S, C = Unclassified> {
@@ -48,25 +48,25 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (head, body) = request.into_parts();
-        let kind = method_kind(&head.method, &head.headers);
-        let mut outbound = start(&self.hop, &head, &body, kind);
-        if outbound.may_send(self.hop.onus.clock().now()).is_err() {
+        let now = self.hop.onus.clock().now();
+        let kind = method_kind(request.method(), request.headers());
+        let mut outbound = start(&self.hop, &request, kind, now);
+        if outbound.may_send(now).is_err() {
             return OutboundFuture::out_of_time(Call::new(self.hop.clone(), outbound, None, kind));
         }
         if !outbound.may_retry() {
-            let body = ReplayBody::once(body, Attempt::FIRST, None);
-            let mut request = Request::from_parts(head, body);
+            let mut request = request.map(|body| ReplayBody::once(body, Attempt::FIRST, None));
             outbound.attempt_started(request.headers_mut());
             let call = Call::new(self.hop.clone(), outbound, None, kind);
             return OutboundFuture::sending(self.inner.call(request), call);
         }
+        let (head, body) = request.into_parts();
         // The service that is ready makes this call; the next caller gets a clone.
         let clone = self.inner.clone();
         let service = std::mem::replace(&mut self.inner, clone);
         let tape = Tape::new(body, self.hop.onus.replay_limits());
         let first = tape.attempt(Attempt::FIRST);
-        let kept = Kept { service, head, tape, attempt: Attempt::FIRST };
+        let kept = Box::new(Kept { service, head, tape, attempt: Attempt::FIRST });
         let mut call = Call::new(self.hop.clone(), outbound, Some(kept), kind);
         match first.ok().and_then(|body| call.request(body)) {
             Some((service, request)) => {
@@ -80,25 +80,30 @@ where
 }
 
 /// Finds the request that the call belongs to, and its edge.
-fn start<C, B: Body>(hop: &Hop<C>, head: &Parts, body: &B, method: MethodKind) -> Outbound {
+fn start<C, B: Body>(
+    hop: &Hop<C>,
+    request: &Request<B>,
+    method: MethodKind,
+    now: Timestamp,
+) -> Outbound {
     let onus = &hop.onus;
     let agent = onus.agent();
-    let now = onus.clock().now();
     let inbound = scope::current();
-    let callee = hop.callee.of(onus, head);
-    let procedure = procedure::of(agent, head, hop.procedure.as_ref());
+    let head = RequestHead::of(request);
+    let callee = hop.callee.of(onus, &head);
+    let procedure = procedure::of(agent, &head, hop.procedure.as_ref());
     let edge = agent.edge(inbound.as_ref(), callee, procedure, now);
     let start = CallStart {
         method,
-        head: if inbound.is_some() { head_hash(head) } else { 0 },
-        body: body.is_end_stream().then(empty_digest),
+        head: if inbound.is_some() { head_hash(&head) } else { 0 },
+        body: request.body().is_end_stream().then_some(onus.empty_body()),
         bits: fastrand::u64(..),
     };
-    agent.call_started(edge, inbound, start, &head.headers, now)
+    agent.call_started(edge, inbound, start, head.headers, now)
 }
 
 /// A number that is equal for requests with the same method, path and query.
-fn head_hash(head: &Parts) -> u64 {
+fn head_hash(head: &RequestHead<'_>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     head.method.hash(&mut hasher);
     head.uri.path().hash(&mut hasher);

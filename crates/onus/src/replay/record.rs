@@ -108,9 +108,6 @@ impl Record {
 
     fn slot(&mut self, index: usize) -> Option<&mut Bytes> {
         if index > self.rest.len() {
-            return None;
-        }
-        if index == self.rest.len() {
             self.seal();
         }
         match index.checked_sub(1) {

@@ -108,10 +108,7 @@ impl<B: Body> State<B> {
                 self.original = Original::Lent(hint);
                 Next::Step(self.wait(cx, leftovers))
             }
-            Original::Ended | Original::Broken => {
-                self.leave(turn, leftovers);
-                Next::Step(Step::End)
-            }
+            Original::Ended | Original::Broken => Next::Step(self.end(leftovers)),
         }
     }
 
@@ -218,10 +215,7 @@ impl<B> State<B> {
         }
         match frame {
             Some(frame) => self.deliver(frame, leftovers),
-            None if ended => {
-                self.leave(turn, leftovers);
-                Step::End
-            }
+            None if ended => self.end(leftovers),
             None => self.wait(cx, leftovers),
         }
     }
@@ -299,10 +293,13 @@ impl<B> State<B> {
         Step::Deliver(frame, last)
     }
 
+    fn end(&mut self, leftovers: &mut Leftovers<B>) -> Step {
+        self.leave(self.turn, leftovers);
+        Step::End
+    }
+
     fn stop(&mut self, reason: NotReplayable, leftovers: &mut Leftovers<B>) {
-        if self.keep != Keep::Released {
-            self.keep = Keep::Stopped(reason);
-        }
+        self.keep = Keep::Stopped(reason);
         leftovers.record = self.record.take();
     }
 

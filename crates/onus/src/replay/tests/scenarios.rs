@@ -370,6 +370,31 @@ fn s09_a_stale_attempt_that_is_still_alive_holds_neither_memory_nor_the_upload()
 }
 
 #[test]
+fn s09_a_frame_for_which_there_is_no_reader_is_let_go_of() {
+    struct Owner(Arc<[u8; 9]>);
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            &*self.0
+        }
+    }
+
+    let frame = Arc::new([7; 9]);
+    let data = Bytes::from_owner(Owner(Arc::clone(&frame)));
+    let (tape, handle) = taped([Event::Data(data)], Hint::Unknown, &ReplayLimits::default());
+    let stale = start(&tape);
+    let mut second = start(&tape);
+    handle.during_next_poll(move || {
+        drop(start(&tape));
+        drop(tape);
+    });
+    let superseded = Stop::Replay(ReplayError::Superseded);
+    assert_eq!(read(&mut second), Seen::data([], superseded));
+
+    assert_eq!(Arc::strong_count(&frame), 1, "nobody will ever read the frame");
+    assert!(!stale.is_end_stream());
+}
+
+#[test]
 fn an_error_of_the_caller_reaches_the_attempt_as_it_is_and_ends_replay() {
     let limits = ReplayLimits::default();
     let (tape, handle) = taped([Event::data("a"), Event::Fail], Hint::Unknown, &limits);
@@ -407,16 +432,29 @@ fn a_waker_that_drops_the_tape_does_not_deadlock() {
 }
 
 #[test]
-fn a_dropped_attempt_leaves_no_waker_behind() {
-    let (tape, handle) = taped([Event::Gate], Hint::Exact, &ReplayLimits::default());
-    let wakes = Arc::new(Wakes::default());
-    let mut body = start(&tape);
-    assert!(step(&mut body, &Waker::from(wakes.clone())).is_pending());
-    // The caller's body keeps one until it wakes, the tape one until the attempt is gone.
-    assert_eq!(Arc::strong_count(&wakes), 3);
-    handle.open();
-    drop(body);
-    assert_eq!(Arc::strong_count(&wakes), 1);
+fn an_attempt_that_is_over_leaves_no_waker_behind() {
+    let check = |name: &str, events: &[Event], tells_end: bool, finish: &dyn Fn(Attempted)| {
+        let (script, handle) = Script::new(events.to_vec(), Hint::Unknown, tells_end);
+        let tape = Tape::new(script, &ReplayLimits::default());
+        let wakes = Arc::new(Wakes::default());
+        let mut body = start(&tape);
+        assert!(step(&mut body, &Waker::from(wakes.clone())).is_pending());
+        // The caller's body keeps one until it wakes, the tape one until the attempt is over.
+        assert_eq!(Arc::strong_count(&wakes), 3, "{name}");
+        handle.open();
+        finish(body);
+        assert_eq!(Arc::strong_count(&wakes), 1, "{name}");
+        drop(tape);
+    };
+    let whole = |mut body: Attempted| {
+        assert_eq!(read(&mut body).stop, Stop::End);
+        // What is over keeps nothing alive, also if it stays.
+        std::mem::forget(body);
+    };
+
+    check("dropped", &[Event::Gate], false, &drop);
+    check("last frame", &[Event::Gate, Event::data("a")], true, &whole);
+    check("end", &[Event::Gate, Event::data("a")], false, &whole);
 }
 
 #[test]

@@ -1,0 +1,295 @@
+//! The families of the edges: calls, retries made and not made, evidence, budgets.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use onus_core::{Arm, CalleeClaim, Claim, EdgeClass, EdgeOutcome, RetryCause, Stop, Timestamp};
+
+use super::family::{Labels, Page};
+use crate::agent::Agent;
+use crate::counters::{Counter, Place};
+use crate::edges::Edge;
+use crate::symbols::Procedure;
+use crate::wire::InvalidClaim;
+
+pub(super) fn encode(agent: &Agent, now: Timestamp, page: &mut Page<'_>) -> fmt::Result {
+    let rows: Vec<Row<'_>> = agent.edges().map(|edge| Row::new(agent, edge)).collect();
+    calls(&rows, page)?;
+    retries(&rows, page)?;
+    retries_not_made(&rows, page)?;
+    shadows(&rows, page)?;
+    evidence(&rows, page)?;
+    invalid_claims(&rows, page)?;
+    let help = "Calls that went on after a failed call which the application repeats.";
+    single(&rows, page, "onus_repeats", help, |edge| &edge.counters.repeats)?;
+    let help = "Calls that could not be tied to the request they were made for.";
+    single(&rows, page, "onus_untied_calls", help, |edge| &edge.counters.untied)?;
+    classes(&rows, page)?;
+    budgets(&rows, now, page)?;
+    gates_and_brakes(&rows, now, page)
+}
+
+struct Row<'a> {
+    edge: &'a Edge,
+    caller: &'a str,
+    caller_method: String,
+    callee: &'a str,
+    callee_method: String,
+}
+
+impl<'a> Row<'a> {
+    fn new(agent: &'a Agent, edge: &'a Edge) -> Self {
+        let symbols = agent.symbols();
+        Self {
+            edge,
+            caller: agent.service(),
+            caller_method: edge.key.caller.display(symbols).to_string(),
+            callee: symbols.name(edge.key.callee),
+            callee_method: edge.key.procedure.display(symbols).to_string(),
+        }
+    }
+
+    fn labels(&self) -> Labels<'_, 4> {
+        [
+            ("caller", self.caller),
+            ("caller_method", &self.caller_method),
+            ("callee", self.callee),
+            ("callee_method", &self.callee_method),
+        ]
+    }
+}
+
+fn calls(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "Logical calls by their final outcome; attempts are not counted one by one.";
+    let mut family = page.counters("onus_calls", help)?;
+    for row in rows {
+        for &arm in Arm::ALL {
+            let counters = row.edge.counters.arm(arm);
+            for (outcome, counter) in [
+                ("ok", &counters.ok),
+                ("error", &counters.failed),
+                ("abandoned", &counters.abandoned),
+            ] {
+                let own = [("outcome", outcome), ("arm", arm.as_str())];
+                family.add(&(row.labels(), own), counter.get())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn retries(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "Retries sent by Onus (made), and those of them that brought the answer (succeeded).";
+    let mut family = page.counters("onus_retries", help)?;
+    for row in rows {
+        for &arm in Arm::ALL {
+            let counters = row.edge.counters.arm(arm);
+            for cause in RetryCause::ALL {
+                let expected = row.edge.policy.retry.is_some() && retry_occurs(arm, cause);
+                for (verdict, counters) in
+                    [("made", &counters.retries), ("succeeded", &counters.retries_ok)]
+                {
+                    let own =
+                        [("verdict", verdict), ("cause", cause.as_str()), ("arm", arm.as_str())];
+                    let count = counters[cause.place()].get();
+                    family.add_if(expected, &(row.labels(), own), count)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn retries_not_made(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "Failed calls by why no further attempt was made.";
+    let mut family = page.counters("onus_retries_not_made", help)?;
+    for row in rows {
+        for &arm in Arm::ALL {
+            for stop in Stop::ALL {
+                let own = [("reason", stop.as_str()), ("arm", arm.as_str())];
+                let count = row.edge.counters.arm(arm).stops[stop.place()].get();
+                let expected = stop_occurs(row.edge, arm, stop);
+                family.add_if(expected, &(row.labels(), own), count)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn shadows(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "Retries made that an enforcing caller would not have made, by its reason.";
+    let mut family = page.counters("onus_shadow_suppressed", help)?;
+    for row in rows {
+        for &arm in Arm::ALL {
+            for stop in Stop::ALL {
+                let own = [("reason", stop.as_str()), ("arm", arm.as_str())];
+                let count = row.edge.counters.arm(arm).shadows[stop.place()].get();
+                let observing = matches!(arm, Arm::Observe | Arm::Control);
+                let expected = observing
+                    && row.edge.policy.retry.is_some()
+                    && of_ownership(stop)
+                    && stop_occurs(row.edge, Arm::Enforce, stop);
+                family.add_if(expected, &(row.labels(), own), count)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn evidence(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "Finished requests that called the edge, by what became of callee and caller; \
+                isolated: no other edge failed in the request.";
+    let mut family = page.counters("onus_edge_requests", help)?;
+    for row in rows {
+        for (outcome, callee_outcome, isolated) in [
+            (EdgeOutcome::Ok, "ok", "false"),
+            (EdgeOutcome::FailedAlone, "error", "true"),
+            (EdgeOutcome::FailedJointly, "error", "false"),
+        ] {
+            for (caller_failed, caller_outcome) in [(false, "ok"), (true, "error")] {
+                let own = [
+                    ("callee_outcome", callee_outcome),
+                    ("caller_outcome", caller_outcome),
+                    ("isolated", isolated),
+                ];
+                let count = row.edge.counters.evidence(outcome, caller_failed).get();
+                // A call made for no request is evidence of nothing.
+                let expected = row.edge.key.caller != Procedure::NONE;
+                family.add_if(expected, &(row.labels(), own), count)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn invalid_claims(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "Replies whose claim could not be read, and was taken as missing.";
+    let mut family = page.counters("onus_invalid_claims", help)?;
+    for row in rows {
+        for why in InvalidClaim::ALL {
+            let count = row.edge.counters.invalid_claims[why.place()].get();
+            let expected = row.edge.policy.trusted;
+            family.add_if(expected, &(row.labels(), [("reason", why.as_str())]), count)?;
+        }
+    }
+    Ok(())
+}
+
+fn single(
+    rows: &[Row<'_>],
+    page: &mut Page<'_>,
+    name: &'static str,
+    help: &str,
+    counter: impl Fn(&Edge) -> &Counter,
+) -> fmt::Result {
+    let mut family = page.counters(name, help)?;
+    rows.iter().try_for_each(|row| family.add(&row.labels(), counter(row.edge).get()))
+}
+
+fn classes(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "1 for the class of the edge that decisions use, 0 for the others.";
+    let mut family = page.gauges("onus_edge_class", help)?;
+    for row in rows {
+        for class in [EdgeClass::FailClose, EdgeClass::FailOpen, EdgeClass::Unknown] {
+            let is = i64::from(row.edge.class() == class);
+            family.add(&(row.labels(), [("class", class.as_str())]), is)?;
+        }
+    }
+    Ok(())
+}
+
+fn budgets(rows: &[Row<'_>], now: Timestamp, page: &mut Page<'_>) -> fmt::Result {
+    let help = "Whole retries that the budget of the edge would pay for at once.";
+    let mut family = page.gauges("onus_budget_balance", help)?;
+    for row in rows {
+        if let Some(budget) = &row.edge.memory(now).state.budget {
+            family.add(&row.labels(), budget.balance(now))?;
+        }
+    }
+    // [budget-10]
+    let help = "The most requests per call in the long run, by policy, budget and measured rate.";
+    let mut family = page.gauges("onus_budget_bound_ratio", help)?;
+    for row in rows {
+        if let Some(bound) = bound(row.edge, now) {
+            family.add(&row.labels(), bound)?;
+        }
+    }
+    Ok(())
+}
+
+fn gates_and_brakes(rows: &[Row<'_>], now: Timestamp, page: &mut Page<'_>) -> fmt::Result {
+    let help = "The share of the edge's retries that succeed, as its efficacy gate sees it.";
+    let mut family = page.gauges("onus_gate_efficacy_ratio", help)?;
+    for row in rows {
+        if row.edge.policy.retry.is_some_and(|retry| retry.gate) {
+            let efficacy = row.edge.memory(now).state.gate.efficacy_permille();
+            family.add(&row.labels(), f64::from(efficacy) / 1000.0)?;
+        }
+    }
+    let help = "How often the brake has halved the enforce share of the edge.";
+    let mut family = page.gauges("onus_brake_halvings", help)?;
+    for row in rows {
+        if row.edge.policy.retry.is_some_and(|retry| retry.probes) {
+            family.add(&row.labels(), u32::from(row.edge.halvings.load(Ordering::Relaxed)))?;
+        }
+    }
+    Ok(())
+}
+
+/// 1 + percent/100 + floor/rps, and never more than the policy's attempts; `None` without a
+/// policy. The rate is the mean since the edge was first used.
+fn bound(edge: &Edge, now: Timestamp) -> Option<f64> {
+    let retry = edge.policy.retry?;
+    let attempts = f64::from(retry.attempts());
+    let Some(budget) = retry.budget else { return Some(attempts) };
+    let per_second = edge.tally.calls() as f64 / now.saturating_since(edge.since).as_secs_f64();
+    let floor = match budget.min_per_second {
+        0 => 0.0,
+        floor => f64::from(floor) / per_second,
+    };
+    // The floor of an edge that was only just used has no rate yet: `min` takes the attempts then.
+    Some((1.0 + f64::from(budget.percent) / 100.0 + floor).min(attempts))
+}
+
+/// Whether a caller in this arm can make a retry for this cause.
+fn retry_occurs(arm: Arm, cause: RetryCause) -> bool {
+    match cause {
+        RetryCause::Claim(CalleeClaim::Missing | CalleeClaim::Silent) => true,
+        RetryCause::Claim(CalleeClaim::Reply(Claim::Claimed | Claim::ClaimedSilent)) => {
+            !arm.is_off()
+        }
+        RetryCause::Claim(CalleeClaim::Reply(Claim::Unclaimed)) => {
+            matches!(arm, Arm::Observe | Arm::Control)
+        }
+        // A shield stops in every arm that reads it.
+        RetryCause::Claim(CalleeClaim::Reply(Claim::UnclaimedShield)) => false,
+        RetryCause::Probe => arm == Arm::Enforce,
+    }
+}
+
+/// Whether a call on this edge in this arm can end for this reason.
+fn stop_occurs(edge: &Edge, arm: Arm, stop: Stop) -> bool {
+    let retry = edge.policy.retry;
+    match stop {
+        Stop::Suppressed => !arm.is_off() && edge.policy.trusted,
+        Stop::Pushback | Stop::NotConfigured => true,
+        Stop::Marked => arm == Arm::Enforce && retry.is_some(),
+        Stop::NotReplayable | Stop::Exhausted => retry.is_some(),
+        Stop::NoTime => retry.is_some() || edge.timeouts.overall.is_some(),
+        Stop::Gated => arm == Arm::Enforce && retry.is_some_and(|retry| retry.gate),
+        Stop::BudgetDenied => retry.is_some_and(|retry| retry.budget.is_some()),
+    }
+}
+
+/// The rows of the decision table that an observing caller passes over.
+fn of_ownership(stop: Stop) -> bool {
+    match stop {
+        Stop::Suppressed | Stop::Marked | Stop::Gated => true,
+        Stop::Pushback
+        | Stop::NotConfigured
+        | Stop::NotReplayable
+        | Stop::Exhausted
+        | Stop::NoTime
+        | Stop::BudgetDenied => false,
+    }
+}

@@ -1,0 +1,5 @@
+//! The layers as their users meet them: over mock services with paused time, over real sockets,
+//! and through the vectors that every host of the protocol runs.
+
+mod cast;
+mod layers;
