@@ -147,3 +147,35 @@ impl ClaimReason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn what_a_caller_makes_of_each_value() {
+        // [mark-3] [decide-1] [decide-6]; unclaimed, unanswered.
+        for (read, unclaimed, unanswered) in [
+            (CalleeClaim::CLAIMED, false, false),
+            (CalleeClaim::CLAIMED_SILENT, false, true),
+            (CalleeClaim::UNCLAIMED, true, false),
+            (CalleeClaim::UNCLAIMED_SHIELD, true, false),
+            (CalleeClaim::Missing, false, true),
+            (CalleeClaim::Silent, false, true),
+        ] {
+            assert_eq!(read.is_unclaimed(), unclaimed, "{read:?}");
+            assert_eq!(read.is_unanswered(), unanswered, "{read:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_spelt_as_on_the_wire() {
+        // [wire-2]
+        let spelt = "own handoff silent context-lost operator suppressed pushback not-configured \
+                     marked not-replayable exhausted no-time gated budget-denied in-flight";
+        let shipped: Vec<_> = ClaimReason::ALL.into_iter().map(ClaimReason::as_str).collect();
+        assert_eq!(shipped, spelt.split_whitespace().collect::<Vec<_>>());
+    }
+}

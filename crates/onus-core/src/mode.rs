@@ -143,3 +143,53 @@ pub enum Ownership {
     /// They do not; only a shield does.
     Observed,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lots_are_those_of_the_protocol() {
+        // [mode-7]; computed apart.
+        for (trace_id, lot) in [
+            (0x23c, 3),
+            (0x0af7651916cd43dd8448eb211c80319c, 548),
+            (0x4bf92f3577b34da6a3ce929d0e0e4736, 1581),
+            (1, 3010),
+            (0x80f198ee56343ba864fe8b2a57d3eff7, 5470),
+            (u128::MAX, 8133),
+            (0, 1221),
+            (1 << 120, 3524),
+        ] {
+            assert_eq!(Lot::of_trace_id(trace_id.to_be_bytes()).number(), lot, "{trace_id:032x}");
+        }
+        for (bits, lot) in [(0, 0), (9_999, 9_999), (10_000, 0), (u64::MAX, 1_615)] {
+            assert_eq!(Lot::of_random(bits).number(), lot, "{bits}");
+        }
+    }
+
+    #[test]
+    fn arm_by_mode_share_and_lot() {
+        // [mode-1] [mode-7] [brake-2]
+        assert_eq!(Mode::default(), Mode::Observe);
+        let percent = |percent| Mode::Enforce(Share::percent(percent).unwrap());
+        for (mode, lot, halvings, arm) in [
+            (Mode::Off, 0, 0, Arm::Off),
+            (Mode::Observe, 0, 0, Arm::Observe),
+            (Mode::ENFORCE, 9_999, 0, Arm::Enforce),
+            (percent(1), 99, 0, Arm::Enforce),
+            (percent(1), 100, 0, Arm::Control),
+            (percent(0), 0, 0, Arm::Control),
+            (Mode::ENFORCE, 4_999, 1, Arm::Enforce),
+            (Mode::ENFORCE, 5_000, 1, Arm::Control),
+            (Mode::ENFORCE, 0, 13, Arm::Enforce),
+            (Mode::ENFORCE, 0, 14, Arm::Control),
+            (Mode::ENFORCE, 0, u8::MAX, Arm::Control),
+            (Mode::Off, 0, u8::MAX, Arm::Off),
+        ] {
+            assert_eq!(mode.arm(Lot(lot), halvings), arm, "{mode:?} {lot} {halvings}");
+        }
+        assert_eq!(Share::percent(101), None);
+        assert_eq!(Share::percent(7).map(Share::basis_points), Some(700));
+    }
+}

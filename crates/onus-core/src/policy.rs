@@ -118,3 +118,45 @@ impl Default for EdgePolicy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_than_two_attempts_are_no_policy() {
+        // [decide-5]
+        for (attempts, is_policy) in [(0, false), (1, false), (2, true), (u32::MAX, true)] {
+            let policy = RetryPolicy::new(attempts);
+            assert_eq!(policy.is_some(), is_policy, "{attempts}");
+            assert!(policy.is_none_or(|policy| policy.attempts() == attempts));
+        }
+    }
+
+    #[test]
+    fn methods_and_errors_that_a_policy_covers() {
+        // [decide-5] [decide-16]
+        let plain = RetryPolicy::new(2).unwrap();
+        let mut picky = RetryPolicy { unsafe_methods: true, ..plain };
+        picky.errors = [CallError::Http(418)].into_iter().collect();
+        let unavailable = CallError::Http(503);
+        for (policy, method, error, covers) in [
+            (plain, MethodKind::Safe, unavailable, true),
+            (plain, MethodKind::Unsafe, unavailable, false),
+            (plain, MethodKind::Grpc, CallError::Grpc(14), true),
+            (plain, MethodKind::Safe, CallError::Http(404), false),
+            (picky, MethodKind::Unsafe, CallError::Http(418), true),
+            (picky, MethodKind::Safe, unavailable, false),
+        ] {
+            assert_eq!(policy.covers(method, error), covers, "{method:?} {error:?}");
+        }
+    }
+
+    #[test]
+    fn an_edge_without_configuration_retries_nothing_and_trusts() {
+        let edge = EdgePolicy::default();
+        assert_eq!((edge.retry, edge.declared), (None, None));
+        assert!(edge.trusted && !edge.brake_acts);
+        assert_eq!(edge.failures, ErrorSet::failures());
+    }
+}

@@ -28,3 +28,30 @@ impl ProbeClock {
         self.last = Some(now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn due_once_per_interval_or_by_the_draw() {
+        // [probe-3]; the probe's bits are the second 16.
+        let at = Timestamp::from_nanos;
+        let drawn = |bits: u64| Draw::from_bits(bits << 16);
+        let second = 1_000_000_000;
+        let mut clock = ProbeClock::default();
+        assert!(clock.is_due(drawn(0xffff), at(0)), "an edge that has never probed");
+        clock.on_probe(at(5 * second));
+        for (bits, nanos, due) in [
+            (0xffff, 5 * second, false),
+            (0xffff, 15 * second - 1, false),
+            (0xffff, 15 * second, true),
+            // 5 permille of 65,536 are 327.68.
+            (327, 6 * second, true),
+            (328, 6 * second, false),
+            (0xffff, 0, false),
+        ] {
+            assert_eq!(clock.is_due(drawn(bits), at(nanos)), due, "{bits} at {nanos}");
+        }
+    }
+}

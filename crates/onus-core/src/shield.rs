@@ -26,3 +26,19 @@ impl Shield {
         now < self.until
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_until_its_expiry() {
+        // [shield-2]
+        let set = Timestamp::from_nanos(7);
+        let shield = Shield::until(set.saturating_add(SHIELD_DEFAULT));
+        let quarter = 15 * 60 * 1_000_000_000;
+        for (nanos, holds) in [(0, true), (7 + quarter - 1, true), (7 + quarter, false)] {
+            assert_eq!(shield.holds(Timestamp::from_nanos(nanos)), holds, "{nanos}");
+        }
+    }
+}

@@ -124,3 +124,62 @@ impl Slots {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(edge: u32, state: SlotState) -> Slot {
+        let tries = Tries::default();
+        let class = EdgeClass::Unknown;
+        Slot { edge: EdgeId(edge), class, tries, state, ok_before: false, order: 0 }
+    }
+
+    #[test]
+    fn calls_beyond_the_most_are_not_kept() {
+        let mut slots = Slots::default();
+        for n in 0..SLOTS_MAX {
+            let id = slots.push(slot(0, SlotState::Open));
+            assert_eq!(id, Some(SlotId(n as u16)));
+        }
+        assert_eq!(slots.push(slot(0, SlotState::Open)), None);
+        for n in 0..SLOTS_MAX as u16 {
+            let order = slots.get(SlotId(n)).map(|slot| slot.order);
+            assert_eq!(order, Some(u32::from(n) + 1), "calls are numbered as they start");
+        }
+        assert_eq!(slots.get(SlotId(SLOTS_MAX as u16)), None);
+    }
+
+    #[test]
+    fn a_request_that_loops_over_one_edge_stays_small() {
+        let mut slots = Slots::default();
+        for n in 0..10_000_u32 {
+            let id = slots.push(slot(0, SlotState::Open)).unwrap();
+            slots.get_mut(id).unwrap().state = SlotState::Closed;
+            assert_eq!(slots.get_mut(id).unwrap().ok_before, n >= 4, "call {n}");
+        }
+        assert_eq!(slots.get(SlotId(INLINE as u16)), None);
+    }
+
+    #[test]
+    fn only_a_closed_call_of_the_same_edge_gives_its_slot() {
+        for (edge, state, probed, reused) in [
+            (0, SlotState::Closed, false, true),
+            (1, SlotState::Closed, false, false),
+            (0, SlotState::Closed, true, false),
+            (0, SlotState::Ok, false, false),
+            (0, SlotState::Open, false, false),
+            (0, SlotState::Abandoned, false, false),
+            (0, SlotState::Failed(Ending::InFlight), false, false),
+        ] {
+            let mut slots = Slots::default();
+            for _ in 0..INLINE {
+                let id = slots.push(slot(edge, state)).unwrap();
+                slots.get_mut(id).unwrap().tries.probed = probed;
+            }
+            let id = slots.push(slot(0, SlotState::Open));
+            let expected = if reused { 0 } else { INLINE as u16 };
+            assert_eq!(id, Some(SlotId(expected)), "{edge} {state:?} probed: {probed}");
+        }
+    }
+}

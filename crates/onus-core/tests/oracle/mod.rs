@@ -4,4 +4,5 @@ mod claim;
 mod claim_rules;
 mod criteria;
 mod decision;
+mod outbound;
 mod retry_rules;

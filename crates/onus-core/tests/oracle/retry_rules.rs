@@ -1,11 +1,14 @@
 //! The retry table of the protocol as text: one line for each way to stop, the first line that
 //! matches wins, and where none matches the call is retried.
 
+use std::sync::LazyLock;
+
 /// The facts of a decision, spelt for the table.
 ///
 /// Claims are one letter each: `c`laimed, claimed-`s`ilent, `u`nclaimed, unclaimed by a
 /// shield (`h`), `m`issing, silent (no reply, `n`). Pushback is `r`efused, too `l`ong or absent
 /// (`.`). Yes is `+` and no is `-`. Ownership is `E`nforced or `O`bserved.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Spelt {
     pub(crate) claim: char,
     pub(crate) pushback: char,
@@ -38,6 +41,27 @@ const TABLE: &str = "
     9   *     *    * * * *    * * * * -   budget-denied
 ";
 
+/// A line of the table.
+struct Line {
+    row: u32,
+    patterns: [&'static str; 11],
+    reason: &'static str,
+}
+
+static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
+    let lines = TABLE.lines().filter(|line| !line.trim().is_empty());
+    let parsed = lines.map(|line| {
+        let cells: Vec<_> = line.split_whitespace().collect();
+        let patterns = cells[1..12].try_into().expect("a line has eleven patterns");
+        Line {
+            row: cells[0].parse().expect("a line starts with its row"),
+            patterns,
+            reason: cells[12],
+        }
+    });
+    parsed.collect()
+});
+
 /// The reason of the first line from `first_row` on that matches; `None` to retry.
 pub(crate) fn stop(facts: &Spelt, first_row: u32) -> Option<&'static str> {
     let facts = [
@@ -53,12 +77,9 @@ pub(crate) fn stop(facts: &Spelt, first_row: u32) -> Option<&'static str> {
         facts.ownership,
         facts.token,
     ];
-    TABLE.lines().filter(|line| !line.trim().is_empty()).find_map(|line| {
-        let cells: Vec<_> = line.split_whitespace().collect();
-        let (row, patterns, reason) = (cells[0], &cells[1..12], cells[12]);
-        let row: u32 = row.parse().expect("a line starts with its row");
-        let matches =
-            facts.iter().zip(patterns).all(|(fact, any)| *any == "*" || any.contains(*fact));
-        (row >= first_row && matches).then_some(reason)
-    })
+    let matches = |line: &&Line| {
+        let mut pairs = facts.iter().zip(line.patterns);
+        line.row >= first_row && pairs.all(|(fact, any)| any == "*" || any.contains(*fact))
+    };
+    LINES.iter().find(matches).map(|line| line.reason)
 }
