@@ -277,7 +277,13 @@ impl Inbound {
                 let slot = progress.notes.swap_remove(at).slot;
                 (slot, Some(progress.call.on_repeated(slot)))
             }
-            None => (progress.call.on_started(edge.id, edge.class())?, None),
+            None => match progress.call.on_started(edge.id, edge.class()) {
+                Some(slot) => (slot, None),
+                None => {
+                    self.0.agent.overflowing.calls.add();
+                    return None;
+                }
+            },
         };
         let call = start(tries);
         progress.call.on_attempt(slot, call.tries());

@@ -211,7 +211,9 @@ impl Switchboard {
     pub(crate) fn said(&self) -> Vec<(Source, Switches)> {
         let said = lock(&self.said);
         let sources = Source::ALL.into_iter().zip(said.iter());
-        sources.filter_map(|(source, said)| Some((source, said.as_ref()?.switches.clone()))).collect()
+        sources
+            .filter_map(|(source, said)| Some((source, said.as_ref()?.switches.clone())))
+            .collect()
     }
 }
 

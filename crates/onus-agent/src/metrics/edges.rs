@@ -79,7 +79,8 @@ fn calls(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
 }
 
 fn retries(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
-    let help = "Retries sent by Onus (made), and those of them that brought the answer (succeeded).";
+    let help =
+        "Retries sent by Onus (made), and those of them that brought the answer (succeeded).";
     let mut family = page.counters("onus_retries", help)?;
     for row in rows {
         for &arm in Arm::ALL {
@@ -168,8 +169,7 @@ fn invalid_claims(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
     for row in rows {
         for why in InvalidClaim::ALL {
             let count = row.edge.counters.invalid_claims[why.place()].get();
-            let expected = row.edge.policy.trusted;
-            family.add_if(expected, &(row.labels(), [("reason", why.as_str())]), count)?;
+            family.add(&(row.labels(), [("reason", why.as_str())]), count)?;
         }
     }
     Ok(())
@@ -191,7 +191,7 @@ fn classes(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
     let mut family = page.gauges("onus_edge_class", help)?;
     for row in rows {
         for class in [EdgeClass::FailClose, EdgeClass::FailOpen, EdgeClass::Unknown] {
-            let is = i64::from(row.edge.class() == class);
+            let is = f64::from(u8::from(row.edge.class() == class));
             family.add(&(row.labels(), [("class", class.as_str())]), is)?;
         }
     }
@@ -203,7 +203,7 @@ fn budgets(rows: &[Row<'_>], now: Timestamp, page: &mut Page<'_>) -> fmt::Result
     let mut family = page.gauges("onus_budget_balance", help)?;
     for row in rows {
         if let Some(budget) = &row.edge.memory(now).state.budget {
-            family.add(&row.labels(), budget.balance(now))?;
+            family.add(&row.labels(), budget.balance(now) as f64)?;
         }
     }
     // [budget-10]
@@ -230,7 +230,7 @@ fn gates_and_brakes(rows: &[Row<'_>], now: Timestamp, page: &mut Page<'_>) -> fm
     let mut family = page.gauges("onus_brake_halvings", help)?;
     for row in rows {
         if row.edge.policy.retry.is_some_and(|retry| retry.probes) {
-            family.add(&row.labels(), u32::from(row.edge.halvings.load(Ordering::Relaxed)))?;
+            family.add(&row.labels(), row.edge.halvings.load(Ordering::Relaxed).into())?;
         }
     }
     Ok(())
@@ -242,12 +242,13 @@ fn bound(edge: &Edge, now: Timestamp) -> Option<f64> {
     let retry = edge.policy.retry?;
     let attempts = f64::from(retry.attempts());
     let Some(budget) = retry.budget else { return Some(attempts) };
-    let per_second = edge.tally.calls() as f64 / now.saturating_since(edge.since).as_secs_f64();
+    // Less than a second says nothing about a rate.
+    let seconds = now.saturating_since(edge.since).as_secs_f64().max(1.0);
     let floor = match budget.min_per_second {
         0 => 0.0,
-        floor => f64::from(floor) / per_second,
+        // Infinite without calls: then the attempts are the bound.
+        floor => f64::from(floor) * seconds / edge.tally.calls() as f64,
     };
-    // The floor of an edge that was only just used has no rate yet: `min` takes the attempts then.
     Some((1.0 + f64::from(budget.percent) / 100.0 + floor).min(attempts))
 }
 
@@ -272,10 +273,9 @@ fn stop_occurs(edge: &Edge, arm: Arm, stop: Stop) -> bool {
     let retry = edge.policy.retry;
     match stop {
         Stop::Suppressed => !arm.is_off() && edge.policy.trusted,
-        Stop::Pushback | Stop::NotConfigured => true,
+        Stop::Pushback | Stop::NotConfigured | Stop::NoTime => true,
         Stop::Marked => arm == Arm::Enforce && retry.is_some(),
         Stop::NotReplayable | Stop::Exhausted => retry.is_some(),
-        Stop::NoTime => retry.is_some() || edge.timeouts.overall.is_some(),
         Stop::Gated => arm == Arm::Enforce && retry.is_some_and(|retry| retry.gate),
         Stop::BudgetDenied => retry.is_some_and(|retry| retry.budget.is_some()),
     }

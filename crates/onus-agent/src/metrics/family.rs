@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, NoLabelSet,
-};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 /// Names and values of labels.
@@ -63,11 +61,7 @@ impl Counters<'_> {
 pub(super) struct Gauges<'a>(MetricEncoder<'a>);
 
 impl Gauges<'_> {
-    pub(super) fn add(
-        &mut self,
-        labels: &impl EncodeLabelSet,
-        value: impl EncodeGaugeValue,
-    ) -> fmt::Result {
+    pub(super) fn add(&mut self, labels: &impl EncodeLabelSet, value: f64) -> fmt::Result {
         self.0.encode_family(labels)?.encode_gauge(&value)
     }
 }

@@ -11,7 +11,8 @@ use crate::counters::Place;
 use crate::procedures::ServedProcedure;
 
 pub(super) fn encode(agent: &Agent, page: &mut Page<'_>) -> fmt::Result {
-    let rows: Vec<Row> = agent.procedures().sorted().into_iter().map(|p| Row::new(agent, p)).collect();
+    let rows: Vec<Row> =
+        agent.procedures().sorted().into_iter().map(|p| Row::new(agent, p)).collect();
     requests(&rows, page)?;
     claims(agent, &rows, page)?;
     clean_requests(&rows, page)

@@ -21,7 +21,7 @@ fn mode(agent: &Agent, page: &mut Page<'_>) -> fmt::Result {
     let help = "1 for the mode in force, 0 for the others.";
     let mut family = page.gauges("onus_mode", help)?;
     for mode in [Mode::Off, Mode::Observe, Mode::ENFORCE] {
-        let is = i64::from(mode.as_str() == in_force.as_str());
+        let is = f64::from(u8::from(mode.as_str() == in_force.as_str()));
         family.add(&[("service", service), ("mode", mode.as_str())], is)?;
     }
     let help = "The share of requests for which claims decide.";
@@ -74,7 +74,7 @@ fn tables(agent: &Agent, page: &mut Page<'_>) -> fmt::Result {
     let help = "Live requests and their ids, by which calls are tied to requests.";
     let mut family = page.gauges("onus_correlation_entries", help)?;
     for (table, entries) in [("requests", occupancy.live), ("ids", occupancy.ids)] {
-        family.add(&[("service", service), ("table", table)], entries as u64)?;
+        family.add(&[("service", service), ("table", table)], entries as f64)?;
     }
     Ok(())
 }

@@ -1,0 +1,10 @@
+//! The agent as its hosts use it: moments go in, headers and verdicts come out. Time is an
+//! argument, so no test waits.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report, in its helpers too")]
+
+mod claims;
+mod exposition;
+mod host;
+mod mark;
+mod metrics;
