@@ -180,9 +180,12 @@ impl Outbound {
         if self.arm().is_off() {
             return;
         }
-        let trusted = self.edge.policy.trusted;
-        let mark = trusted && self.call.mark();
-        let attempt = if trusted { self.call.tries().sent } else { 1 };
+        if !self.edge.policy.trusted {
+            self.agent().claims().strip_untrusted(headers);
+            return;
+        }
+        let mark = self.call.mark();
+        let attempt = self.call.tries().sent;
         if mark || attempt > 1 || wire::has_attempt_or_mark(headers) {
             wire::write_mark(headers, mark);
             wire::write_attempt(headers, attempt);
@@ -228,17 +231,15 @@ impl Outbound {
         self.origin = None;
         let Some(headers) = failed.headers else { return failure };
         failure.pushback = wire::pushback(headers, failed.wall);
-        if self.arm().is_off() {
+        if self.arm().is_off() || !self.edge.policy.trusted {
             return failure;
         }
         match self.agent().claims().read(headers) {
             ParsedClaim::Valid(text) => {
                 failure.claim = Some(text.claim);
                 failure.attempt = text.attempt;
-                if self.edge.policy.trusted {
-                    let hops = text.hops.unwrap_or(0);
-                    self.origin = text.origin.map(|service| Origin { service, hops });
-                }
+                let hops = text.hops.unwrap_or(0);
+                self.origin = text.origin.map(|service| Origin { service, hops });
             }
             ParsedClaim::Invalid(why) => self.edge.counters.invalid_claims[why.place()].add(),
             ParsedClaim::Absent => {}

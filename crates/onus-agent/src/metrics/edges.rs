@@ -169,7 +169,9 @@ fn invalid_claims(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
     for row in rows {
         for why in InvalidClaim::ALL {
             let count = row.edge.counters.invalid_claims[why.place()].get();
-            family.add(&(row.labels(), [("reason", why.as_str())]), count)?;
+            // The claims of strangers are not read.
+            let expected = row.edge.policy.trusted;
+            family.add_if(expected, &(row.labels(), [("reason", why.as_str())]), count)?;
         }
     }
     Ok(())

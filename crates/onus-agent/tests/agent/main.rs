@@ -8,3 +8,4 @@ mod exposition;
 mod host;
 mod mark;
 mod metrics;
+mod trust;

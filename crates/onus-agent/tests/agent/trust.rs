@@ -1,0 +1,82 @@
+//! What passes a trust boundary.
+
+use onus_agent::CallError;
+
+use crate::host::{Reply, Service, headers, retries};
+
+/// A service that may try `s` twice, which is outside of the boundary.
+fn service() -> Service {
+    Service::enforcing(|config| {
+        config.retry("s", retries(2));
+        config.untrusted("s");
+    })
+}
+
+#[test]
+fn an_untrusted_callee_is_told_nothing() {
+    // [trust-2]
+    let service = service();
+    let request = service.request_with(&[("onus-mark", "1")]);
+    let mut call = request.call("s");
+    let copied = [
+        ("onus-mark", "1"),
+        ("onus-attempt", "2"),
+        ("onus-later", "x"),
+        ("x-envoy-ratelimited", "true"),
+        ("x-other", "kept"),
+    ];
+    assert_eq!(call.send_with(&copied), headers(&[("x-other", "kept")]));
+    let service = self::service();
+    let request = service.request();
+    let mut call = request.call("s");
+    call.send();
+    call.reply(Reply::Silence);
+    assert_eq!(call.send_with(&copied), headers(&[("x-other", "kept")]), "the second attempt");
+}
+
+#[test]
+fn an_untrusted_callees_claim_is_not_read() {
+    // [trust-2]
+    for claim in ["unclaimed", "claimed", "unclaimed;kind=shield", "nonsense"] {
+        let service = service();
+        let request = service.request();
+        let mut call = request.call("s");
+        let lines = [("onus-claim", claim), ("x-envoy-ratelimited", "true")];
+        for attempt in 1..=2 {
+            call.send();
+            let verdict = call.fail(CallError::Http(503), Some(&lines));
+            let retried = matches!(verdict, onus_agent::Verdict::Retry(_));
+            assert_eq!(retried, attempt == 1, "{claim}: {verdict:?}");
+        }
+        let mut reply = headers(&[lines[0], lines[1], ("onus-later", "x"), ("x-other", "kept")]);
+        call.outbound.hide_from_application(&mut reply);
+        assert_eq!(reply, headers(&[("x-other", "kept")]), "{claim}");
+        drop(call);
+        let page = service.metrics();
+        assert_eq!(
+            page.sum("onus_retries_total", &[("cause", "missing"), ("verdict", "made")]),
+            1.0
+        );
+        // A stranger cannot run up the counter of broken claims.
+        assert_eq!(page.sum("onus_invalid_claims_total", &[]), 0.0, "{claim}");
+        let own = "unclaimed;reason=exhausted;attempt=1;origin=\"s\";hops=1";
+        assert_eq!(request.claim(), own, "{claim}");
+    }
+}
+
+#[test]
+fn an_untrusted_callee_may_end_the_loop_and_owns_nothing() {
+    // [decide-3] [trust-2]
+    let service = service();
+    let request = service.request();
+    let mut call = request.call("s");
+    call.send();
+    let lines = [("grpc-retry-pushback-ms", "-1"), ("onus-claim", "unclaimed;origin=\"z\";hops=3")];
+    call.fail(CallError::Http(503), Some(&lines));
+    let mut reply = headers(&lines);
+    call.outbound.hide_from_application(&mut reply);
+    assert_eq!(reply, headers(&[]));
+    drop(call);
+    let handoff = "claimed;kind=silent;reason=handoff;attempt=1;origin=\"s\";hops=1";
+    assert_eq!(request.claim(), handoff);
+}
