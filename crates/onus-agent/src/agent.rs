@@ -27,6 +27,7 @@ use crate::wire::{self, ClaimHeaders};
 pub struct Agent {
     service: Arc<str>,
     silent_claims: bool,
+    untrusted_callers: bool,
     claims: ClaimHeaders,
     symbols: Symbols,
     procedures: ProcedureTable,
@@ -67,6 +68,7 @@ impl Agent {
         let agent = Self {
             service: config.service.as_str().into(),
             silent_claims: config.silent_claims,
+            untrusted_callers: config.untrusted_callers,
             claims: ClaimHeaders { alias: config.claim_alias.clone() },
             symbols: Symbols::new(limits.names),
             procedures: ProcedureTable::new(limits.procedures),
@@ -100,6 +102,9 @@ impl Agent {
             attempt: 1,
             untied_before: self.untied_calls(),
         };
+        if self.untrusted_callers && mode != Mode::Off {
+            self.claims.strip_untrusted(headers);
+        }
         if wire::has_attempt_or_mark(headers) {
             arrival.attempt = wire::attempt_seen(headers);
             if mode != Mode::Off {
@@ -235,6 +240,10 @@ impl Agent {
 
     pub(crate) fn claims(&self) -> &ClaimHeaders {
         &self.claims
+    }
+
+    pub(crate) fn trusts_callers(&self) -> bool {
+        !self.untrusted_callers
     }
 
     pub(crate) fn silent_claims(&self) -> bool {

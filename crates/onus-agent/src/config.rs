@@ -21,6 +21,9 @@ pub struct AgentConfig {
     pub mode: Mode,
     /// Whether an error whose blamed calls met only silence stays claimed (`silent-claims`).
     pub silent_claims: bool,
+    /// Whether the callers of this service are outside of its trust boundary: they are believed
+    /// nothing, and their answers say nothing.
+    pub untrusted_callers: bool,
     /// A second name under which claims are read and written, for a mesh that has one.
     pub claim_alias: Option<HeaderName>,
     /// The bounds of what the agent remembers.
@@ -152,6 +155,7 @@ impl AgentConfig {
             service: service.into(),
             mode: Mode::default(),
             silent_claims: false,
+            untrusted_callers: false,
             claim_alias: None,
             limits: Limits::default(),
             callees: Vec::new(),

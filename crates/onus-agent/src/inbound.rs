@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
 use onus_core::{
-    Arm, Circumstances, ClaimVerdict, InboundCall, Lot, Mode, OutboundCall, SlotId, Stop, Timestamp,
-    Tries,
+    Arm, Circumstances, ClaimVerdict, InboundCall, Lot, Mode, OutboundCall, SlotId, Stop,
+    Timestamp, Tries,
 };
 
 use crate::agent::Agent;
@@ -148,7 +148,7 @@ impl Inbound {
         if self.arm().is_off() && !shield {
             return;
         }
-        agent.claims().replace_claim(headers, None);
+        self.strip(headers);
         if !self.advance(Stage::Answered) {
             return;
         }
@@ -158,6 +158,10 @@ impl Inbound {
             untied_calls: agent.untied_calls() != self.0.untied_before,
         };
         let Some((verdict, origin)) = guard(|| self.judge(at)).flatten() else { return };
+        agent.tell_claim(self, &verdict, &origin);
+        if !agent.trusts_callers() {
+            return;
+        }
         let text = ClaimText {
             reason: Some(verdict.reason),
             attempt: Some(self.0.attempt),
@@ -170,13 +174,23 @@ impl Inbound {
             wire::write_vetoes(headers, grpc);
         }
         self.0.procedure.counters.arm(self.arm()).claim(&verdict);
-        agent.tell_claim(self, &verdict, &origin);
     }
 
     /// [`Self::answer`] for a success, which needs no time.
     pub fn answer_ok(&self, headers: &mut HeaderMap) {
         if !self.arm().is_off() {
-            self.0.agent.claims().replace_claim(headers, None);
+            self.strip(headers);
+        }
+    }
+
+    /// Takes claims that the application copied out of its answer, and all else of Onus's where
+    /// the caller is outside of the trust boundary.
+    fn strip(&self, headers: &mut HeaderMap) {
+        let agent = &self.0.agent;
+        if agent.trusts_callers() {
+            agent.claims().replace_claim(headers, None);
+        } else {
+            agent.claims().strip_untrusted(headers);
         }
     }
 

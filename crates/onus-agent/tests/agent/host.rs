@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use onus_agent::{
     Agent, AgentConfig, CallError, CallStart, Draw, Edge, FailedAttempt, Inbound, MethodKind, Mode,
-    Outbound, Procedure, RetryPolicy, Timestamp, Verdict,
+    Outbound, Procedure, RetryPolicy, Source, Stop, Switches, Timestamp, Verdict,
 };
 use prometheus_client::registry::Registry;
 
@@ -37,6 +37,12 @@ impl Service {
     /// A service that enforces for every request.
     pub(crate) fn enforcing(configure: impl FnOnce(&mut AgentConfig)) -> Self {
         Self::new(Mode::ENFORCE, configure)
+    }
+
+    /// An administrator puts up the shield.
+    pub(crate) fn shield(&self, time: Duration) {
+        let switches = Switches { shield: Some(time), ..Switches::default() };
+        self.agent.switch(Source::Admin, &switches, self.now());
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -247,6 +253,11 @@ pub(crate) const DRAW: Draw = Draw::from_bits(0xffff_0000);
 /// A policy that nothing but its attempts limits.
 pub(crate) fn retries(attempts: u32) -> RetryPolicy {
     RetryPolicy::attempts(attempts).no_budget().no_probes()
+}
+
+/// The verdict that ends a call for this reason.
+pub(crate) fn stopped(stop: Stop) -> Option<Verdict> {
+    Some(Verdict::Stop(stop))
 }
 
 /// The value of a header; empty without one.

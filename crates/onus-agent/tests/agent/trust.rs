@@ -1,8 +1,10 @@
 //! What passes a trust boundary.
 
-use onus_agent::CallError;
+use std::time::Duration;
 
-use crate::host::{Reply, Service, headers, retries};
+use onus_agent::{CallError, Mode, Verdict};
+
+use crate::host::{Reply, Service, headers, line, retries};
 
 /// A service that may try `s` twice, which is outside of the boundary.
 fn service() -> Service {
@@ -45,7 +47,7 @@ fn an_untrusted_callees_claim_is_not_read() {
         for attempt in 1..=2 {
             call.send();
             let verdict = call.fail(CallError::Http(503), Some(&lines));
-            let retried = matches!(verdict, onus_agent::Verdict::Retry(_));
+            let retried = matches!(verdict, Verdict::Retry(_));
             assert_eq!(retried, attempt == 1, "{claim}: {verdict:?}");
         }
         let mut reply = headers(&[lines[0], lines[1], ("onus-later", "x"), ("x-other", "kept")]);
@@ -79,4 +81,59 @@ fn an_untrusted_callee_may_end_the_loop_and_owns_nothing() {
     drop(call);
     let handoff = "claimed;kind=silent;reason=handoff;attempt=1;origin=\"s\";hops=1";
     assert_eq!(request.claim(), handoff);
+}
+
+#[test]
+fn an_untrusted_caller_is_not_believed() {
+    // [trust-1]
+    let service = Service::enforcing(|config| {
+        config.untrusted_callers = true;
+        config.retry("b", retries(2));
+    });
+    let request = service.request_with(&[
+        ("onus-mark", "1"),
+        ("onus-attempt", "7"),
+        ("onus-later", "x"),
+        ("x-envoy-ratelimited", "true"),
+        ("grpc-retry-pushback-ms", "-1"),
+        ("x-other", "kept"),
+    ]);
+    assert_eq!(request.headers, headers(&[("x-other", "kept")]));
+    let mut call = request.call("b");
+    assert_eq!(line(&call.send(), "onus-mark"), "");
+    // The mark would have stopped this retry.
+    let verdict = call.reply(Reply::Silence);
+    assert!(matches!(verdict, Some(Verdict::Retry(_))), "{verdict:?}");
+}
+
+#[test]
+fn an_untrusted_caller_is_told_nothing() {
+    // [trust-1] [mode-2]
+    let copied = [
+        ("onus-claim", "unclaimed"),
+        ("onus-later", "x"),
+        ("x-envoy-ratelimited", "true"),
+        ("x-other", "kept"),
+    ];
+    for (mode, shield, left) in [
+        (Mode::ENFORCE, false, &copied[3..]),
+        (Mode::ENFORCE, true, &copied[3..]),
+        (Mode::Observe, false, &copied[3..]),
+        (Mode::Off, true, &copied[3..]),
+        (Mode::Off, false, &copied[..]),
+    ] {
+        let service = Service::new(mode, |config| config.untrusted_callers = true);
+        if shield {
+            service.shield(Duration::from_secs(60));
+        }
+        let request = service.request();
+        request.call("b").play(&[Reply::Error("unclaimed")]);
+        assert_eq!(request.answer(true, &copied), headers(left), "{mode:?} {shield}");
+        let claims = service.metrics().sum("onus_claims_total", &[]);
+        assert_eq!(claims, 0.0, "none was sent");
+        if !shield {
+            let answer = service.request().answer(false, &copied);
+            assert_eq!(answer, headers(left), "{mode:?}");
+        }
+    }
 }
