@@ -106,6 +106,7 @@ fn attempts<'a>(
         let verdict = outbound.on_failure(&failure, &held.policy, &mut held.state, NOW, DRAW);
         report(outbound.tries());
         match verdict {
+            Verdict::Retry(_) if tree.runs_away() => return End::Failed(Stop::Exhausted),
             Verdict::Retry(_) => {}
             Verdict::Stop(stop) => return End::Failed(stop),
         }

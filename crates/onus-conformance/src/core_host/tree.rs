@@ -23,6 +23,10 @@ pub(super) struct Tree<'a> {
     handled: BTreeMap<&'a str, u64>,
 }
 
+/// More requests than any vector counts: a rule that stops retries is broken, and the wrong counts
+/// shall be seen before the tests are given up.
+const REQUESTS_MAX: u64 = 100_000;
+
 /// An edge as its caller holds it.
 pub(super) struct HeldEdge {
     pub(super) setup: TreeEdge,
@@ -81,6 +85,11 @@ impl<'a> Tree<'a> {
         }
         let requests = self.handled.iter().map(|(node, count)| ((*node).to_owned(), *count));
         Ok(Counts { requests: requests.collect(), answer })
+    }
+
+    /// Whether retries go on without an end.
+    pub(super) fn runs_away(&self) -> bool {
+        self.handled.values().sum::<u64>() > REQUESTS_MAX
     }
 
     /// A node handles a request.
