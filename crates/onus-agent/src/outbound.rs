@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use http::HeaderMap;
 use onus_core::{
-    Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause,
+    Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, Retry,
     SlotId, Stop, Terms, Timestamp, Verdict,
 };
 
@@ -24,8 +24,8 @@ pub struct Outbound {
     call: OutboundCall,
     identity: CallIdentity,
     stage: Stage,
-    /// What let the attempt under way pass, if it is a retry.
-    cause: Option<RetryCause>,
+    /// What let the retry pass that is under way, or waits to be sent.
+    retry: Option<Retry>,
     origin: Option<Origin>,
 }
 
@@ -137,8 +137,8 @@ impl Outbound {
                 (Owner::Nobody(agent.clone()), begin(None, None))
             }
         };
-        let (stage, cause, origin) = (Stage::Unsent, None, None);
-        Self { owner, edge, call, identity, stage, cause, origin }
+        let (stage, retry, origin) = (Stage::Unsent, None, None);
+        Self { owner, edge, call, identity, stage, retry, origin }
     }
 
     /// The edge of the call.
@@ -172,10 +172,7 @@ impl Outbound {
             // Counted when the call started.
             self.stage = Stage::Open;
         } else {
-            self.call.on_sent();
-            if let Owner::Request(inbound, slot) = &self.owner {
-                inbound.on_attempt(*slot, self.call.tries());
-            }
+            self.retry_sent();
         }
         if self.arm().is_off() {
             return;
@@ -189,6 +186,20 @@ impl Outbound {
         if mark || attempt > 1 || wire::has_attempt_or_mark(headers) {
             wire::write_mark(headers, mark);
             wire::write_attempt(headers, attempt);
+        }
+    }
+
+    fn retry_sent(&mut self) {
+        self.call.on_sent();
+        if let Owner::Request(inbound, slot) = &self.owner {
+            inbound.on_attempt(*slot, self.call.tries());
+        }
+        if let Some(retry) = self.retry {
+            let counters = self.edge.counters.arm(self.arm());
+            counters.retries[retry.cause.place()].add();
+            if let Some(shadow) = retry.shadow {
+                counters.shadows[shadow.place()].add();
+            }
         }
     }
 
@@ -251,11 +262,7 @@ impl Outbound {
         let counters = self.edge.counters.arm(self.arm());
         match verdict {
             Verdict::Retry(retry) => {
-                counters.retries[retry.cause.place()].add();
-                if let Some(shadow) = retry.shadow {
-                    counters.shadows[shadow.place()].add();
-                }
-                self.cause = Some(retry.cause);
+                self.retry = Some(*retry);
                 if let Owner::Request(inbound, slot) = &self.owner {
                     inbound.on_attempt(*slot, self.call.tries());
                 }
@@ -295,9 +302,6 @@ impl Outbound {
     }
 
     fn retry_succeeded(&mut self, now: Timestamp) {
-        if let Some(cause) = self.cause {
-            self.edge.counters.arm(self.arm()).retries_ok[cause.place()].add();
-        }
         let event = guard(|| {
             let mut memory = self.edge.memory(now);
             self.call.on_success(&self.edge.policy, &mut memory.state, now);
@@ -386,18 +390,17 @@ impl Drop for Outbound {
                 counters.abandoned.add();
                 self.fail(None);
             }
-            Stage::Ok => {
+            Stage::Ok | Stage::Closed => {
                 counters.ok.add();
-                self.edge.tally.success();
-                if let Owner::Request(inbound, slot) = &self.owner {
-                    inbound.call_closed(*slot);
+                if let Some(retry) = self.retry {
+                    counters.retries_ok[retry.cause.place()].add();
                 }
-            }
-            Stage::Closed => {
-                counters.ok.add();
                 self.edge.tally.success();
             }
             Stage::Failed => {}
+        }
+        if let (Stage::Ok, Owner::Request(inbound, slot)) = (self.stage, &self.owner) {
+            inbound.call_closed(*slot);
         }
     }
 }

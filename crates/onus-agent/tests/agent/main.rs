@@ -8,4 +8,5 @@ mod exposition;
 mod host;
 mod mark;
 mod metrics;
+mod retries;
 mod trust;
