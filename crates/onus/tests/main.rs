@@ -1,5 +1,7 @@
 //! The layers as their users meet them: over mock services with paused time, over real sockets,
 //! and through the vectors that every host of the protocol runs.
 
+#[cfg(test)]
 mod cast;
+#[cfg(test)]
 mod layers;

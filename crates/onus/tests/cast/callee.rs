@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use http_body_util::BodyExt;
 use onus::replay::BoxError;
@@ -55,7 +55,6 @@ enum Reads {
 /// What one attempt brought.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     /// What was read of the body; an error in it is in the text.
     pub(crate) body: Bytes,
@@ -169,7 +168,6 @@ where
         let number = {
             let mut seen = shared.seen.lock().unwrap();
             seen.push(Seen {
-                method: head.method,
                 headers: head.headers,
                 body: Bytes::new(),
                 body_error: None,

@@ -78,7 +78,7 @@ pub(crate) fn said(headers: &HeaderMap) -> String {
     let mut parts = line.to_str().unwrap().split(';').map(str::trim);
     let mut text = parts.next().unwrap().to_owned();
     for part in parts {
-        if let Some(value) = part.strip_prefix("kind=").or(part.strip_prefix("reason=")) {
+        if let Some(value) = ["kind=", "reason="].iter().find_map(|name| part.strip_prefix(name)) {
             text = format!("{text} {value}");
         }
     }

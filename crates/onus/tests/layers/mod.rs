@@ -1,6 +1,12 @@
 //! The layers over mock services, with paused time.
 
+mod answers;
 mod bodies;
+mod fan_out;
+mod faults;
+mod grpc;
 mod readiness;
+mod repeats;
 mod retries;
+mod scope;
 mod time;
