@@ -17,6 +17,7 @@ pub mod replay;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
 mod scope;
+mod told;
 
 pub use onus_agent::{
     Annotation, Arm, CallError, CallOutcome, CalleeClaim, ConfigError, EdgeClass, ErrorSet, Limits,

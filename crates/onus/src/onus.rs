@@ -56,6 +56,7 @@ impl Onus {
     /// The layer around a client of many services: `tell` names the callee of each request.
     ///
     /// Names are kept for good, up to a limit: never make them from ids or addresses.
+    /// Where `tell` panics the callee is `__other__`.
     #[must_use]
     pub fn outbound_by(
         &self,

@@ -7,6 +7,8 @@ use http::{Extensions, HeaderMap, Method, Request, Uri};
 use onus_agent::Agent;
 use onus_agent::classify::is_grpc;
 
+use crate::told::told;
+
 /// The route template of a request, as an extension: of an inbound one where the router's own
 /// template cannot be seen, of an outbound one where the callee's should be told apart.
 ///
@@ -68,7 +70,7 @@ pub(crate) fn of(
     if *head.method == Method::POST && is_grpc(head.headers) {
         return onus_agent::Procedure::grpc(symbols, head.uri.path());
     }
-    let told = tell.and_then(|tell| tell(head));
+    let told = tell.and_then(|tell| told(|| tell(head)).flatten());
     let route = told.as_ref().map(Procedure::template).or_else(|| route(head.extensions));
     onus_agent::Procedure::http(symbols, head.method, route)
 }

@@ -23,7 +23,7 @@ impl InboundLayer {
 
     /// Asks `tell` for the route template of each request, before the request's own extension and
     /// the router's. Return `None` where there is none: the HTTP method alone is then the
-    /// procedure.
+    /// procedure. A function that panics has told nothing.
     #[must_use]
     pub fn procedure(
         mut self,

@@ -18,6 +18,7 @@ use super::call::Call;
 use super::hop::ClassifyError;
 use super::rest::Rest;
 use crate::replay::{BoxError, ReplayBody};
+use crate::told::told;
 
 pin_project! {
     /// The response of an [`OutboundService`](super::OutboundService).
@@ -169,7 +170,7 @@ where
             Answer::Pending => return Next::Finish(Ok(committed(call, response, true))),
         },
         Attempted::Error(error) => {
-            let kind = call.hop.classify.classify(&error);
+            let kind = told(|| call.hop.classify.classify(&error)).unwrap_or(CallError::Reset);
             let verdict = call.failed(kind, None);
             return match call.go_on(verdict) {
                 Ok((after, next)) => Next::Wait { after, rest: None, next },

@@ -7,6 +7,7 @@ use onus_agent::{CallError, Symbol};
 
 use crate::onus::Onus;
 use crate::procedure::{ProcedureFn, RequestHead};
+use crate::told::told;
 
 /// What all calls through one outbound layer have in common.
 pub(crate) struct Hop<C> {
@@ -30,7 +31,10 @@ impl Callee {
     pub(crate) fn of(&self, onus: &Onus, head: &RequestHead<'_>) -> Symbol {
         match self {
             Self::Always(callee) => *callee,
-            Self::By(tell) => onus.agent().symbols().intern(&tell(head)),
+            Self::By(tell) => match told(|| tell(head)) {
+                Some(name) => onus.agent().symbols().intern(&name),
+                None => Symbol::OTHER,
+            },
         }
     }
 }
@@ -38,7 +42,8 @@ impl Callee {
 /// Tells what kind of failure an error of the wrapped service is.
 ///
 /// Any such error is silence to the caller; the kind matters to policies that retry some errors
-/// and not others, and to logs. Functions from the error to a [`CallError`] are classifiers.
+/// and not others, and to logs. Functions from the error to a [`CallError`] are classifiers. An
+/// error whose classifier panics counts as a broken connection.
 pub trait ClassifyError<E> {
     /// The kind of failure.
     fn classify(&self, error: &E) -> CallError;

@@ -27,7 +27,7 @@ impl OutboundLayer {
 
 impl<C> OutboundLayer<C> {
     /// Asks `tell` for the callee's route template of each request, before the request's
-    /// [`Procedure`] extension.
+    /// [`Procedure`] extension. A function that panics has told nothing.
     #[must_use]
     pub fn procedure(
         mut self,

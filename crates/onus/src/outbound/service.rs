@@ -15,8 +15,8 @@ use tower_service::Service;
 use super::call::{Call, Kept};
 use super::future::OutboundFuture;
 use super::hop::{Hop, Unclassified};
-use crate::replay::{Attempt, BoxError, ReplayBody, Tape};
 use crate::procedure::{self, RequestHead};
+use crate::replay::{Attempt, BoxError, ReplayBody, Tape};
 use crate::scope;
 
 /// A client service whose calls are retried and accounted for under ownership.

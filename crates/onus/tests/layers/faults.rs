@@ -1,9 +1,11 @@
 //! Whatever breaks inside Onus, the request passes as it came.
 
-use http::Request;
-use onus::{Onus, OnusBuilder, Procedure, RetryPolicy};
+use std::borrow::Cow;
+
+use http::{Request, Response};
+use onus::{CallError, Onus, OnusBuilder, Procedure, RetryPolicy};
 use onus_agent::fault_injection::set_broken;
-use tower::Layer;
+use tower::{Layer, ServiceExt};
 
 use crate::cast::{Callee, Pieces, Reply, ask, counted, get, paused, relay, said, serve};
 
@@ -51,6 +53,34 @@ fn a_panic_inside_a_decision_ends_with_it() {
         claims
     });
     assert_eq!(claims, ["unclaimed exhausted", "nothing", "unclaimed exhausted"]);
+}
+
+#[test]
+fn functions_of_the_user_that_panic_cost_no_request() {
+    // [fault-1]
+    let (status, claim, calls) = paused(async {
+        let onus = Onus::builder("checkout").build().unwrap();
+        let layer = onus
+            .outbound_by(|_| -> Cow<'static, str> { panic!("the callee") })
+            .procedure(|_| -> Option<Procedure> { panic!("the callee's procedure") })
+            .classify_errors(|_: &crate::cast::Broken| -> CallError { panic!("the error") });
+        let client = layer.layer(Callee::new([Reply::breaks()]));
+        let handler = tower::service_fn(move |request: Request<Pieces>| {
+            let client = client.clone();
+            async move {
+                let answer = client.oneshot(request).await;
+                let status = if answer.is_ok() { 200 } else { 502 };
+                let response = Response::builder().status(status).body(Pieces::empty()).unwrap();
+                Ok::<_, crate::cast::Broken>(response)
+            }
+        });
+        let inbound = onus.inbound().procedure(|_| panic!("the procedure"));
+        let response = inbound.layer(handler).oneshot(get("/")).await.unwrap();
+        let labels = [("caller_method", "GET"), ("callee", "__other__"), ("callee_method", "GET")];
+        let calls = counted(&onus, "onus_calls_total", &labels);
+        (response.status(), said(response.headers()), calls)
+    });
+    assert_eq!((status.as_u16(), &*claim, calls), (502, "claimed silent handoff", 1));
 }
 
 #[test]
