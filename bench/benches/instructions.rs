@@ -1,1 +1,106 @@
-fn main() {}
+//! Instructions under callgrind, for CI: they repeat, times do not. Each benchmark runs its work a
+//! hundred times and fails where that takes more than 5 % above the checked-in figure.
+
+#![expect(
+    missing_docs,
+    unused_qualifications,
+    reason = "the macros of gungraun write code without docs and with full paths"
+)]
+
+use std::hint::black_box;
+
+use gungraun::{
+    Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
+};
+use onus_bench::core::Edge;
+use onus_bench::correlate::Crowd;
+use onus_bench::figures;
+use onus_bench::layers::{Bare, Layered, Retries, bare, layered, request, serve};
+
+/// Often enough that tables which grow, and hashes that differ by process, do not show.
+const REPEATS: u64 = 100;
+
+/// Fails above `figure` and 5 %.
+fn at_most(figure: u64) -> LibraryBenchmarkConfig {
+    let limit = figure * REPEATS * 105 / 100;
+    let mut callgrind = Callgrind::default();
+    callgrind.hard_limits([(EventKind::Ir, limit)]).fail_fast(false);
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(callgrind);
+    config
+}
+
+/// A stack whose tables are filled.
+fn warm_layers(retries: Retries) -> Layered {
+    let mut stack = layered(retries);
+    serve(&mut stack, request());
+    stack
+}
+
+fn warm_edge() -> Edge {
+    let mut edge = Edge::new();
+    edge.decide();
+    edge
+}
+
+#[library_benchmark(config = at_most(figures::DECISION))]
+#[bench::warm(warm_edge())]
+fn decision(mut edge: Edge) {
+    for _ in 0..REPEATS {
+        black_box(edge.decide());
+    }
+}
+
+#[library_benchmark(config = at_most(figures::BARE))]
+#[bench::warm(bare())]
+fn bare_stack(mut stack: Bare) {
+    for _ in 0..REPEATS {
+        serve(&mut stack, request());
+    }
+}
+
+#[library_benchmark(config = at_most(figures::LAYERED))]
+#[bench::warm(warm_layers(Retries::None))]
+fn layers_no_retry(mut stack: Layered) {
+    for _ in 0..REPEATS {
+        serve(&mut stack, request());
+    }
+}
+
+#[library_benchmark(config = at_most(figures::LAYERED_RETRYABLE))]
+#[bench::warm(warm_layers(Retries::Allowed))]
+fn layers_may_retry(mut stack: Layered) {
+    for _ in 0..REPEATS {
+        serve(&mut stack, request());
+    }
+}
+
+#[library_benchmark(config = at_most(figures::BY_TOKEN))]
+#[bench::crowd(Crowd::new())]
+fn correlator_token(mut crowd: Crowd) {
+    for _ in 0..REPEATS {
+        black_box(crowd.by_token());
+    }
+}
+
+#[library_benchmark(config = at_most(figures::BY_ID))]
+#[bench::crowd(Crowd::new())]
+fn correlator_id(mut crowd: Crowd) {
+    for _ in 0..REPEATS {
+        black_box(crowd.by_id());
+    }
+}
+
+library_benchmark_group!(
+    name = counts,
+    benchmarks = [
+        decision,
+        bare_stack,
+        layers_no_retry,
+        layers_may_retry,
+        correlator_token,
+        correlator_id
+    ]
+);
+
+main!(library_benchmark_groups = counts);

@@ -7,21 +7,21 @@
 pub const TOOLCHAIN: &str = "1.95.0";
 
 /// Instructions of one core decision.
-pub const DECISION: u64 = 1_000;
+pub const DECISION: u64 = 847;
 /// Instructions of the bare stack.
-pub const BARE: u64 = 1_000;
+pub const BARE: u64 = 1_439;
 /// Instructions of the stack with both layers where the hop may not retry.
-pub const LAYERED: u64 = 5_000;
+pub const LAYERED: u64 = 5_944;
 /// Instructions of the stack with both layers where the hop may retry.
-pub const LAYERED_RETRYABLE: u64 = 8_000;
+pub const LAYERED_RETRYABLE: u64 = 7_193;
 /// Instructions of a lookup by token.
-pub const BY_TOKEN: u64 = 500;
+pub const BY_TOKEN: u64 = 70;
 /// Instructions of a lookup by id.
-pub const BY_ID: u64 = 1_000;
+pub const BY_ID: u64 = 375;
 
 /// Allocations of one core decision.
 pub const DECISION_ALLOCATIONS: u64 = 0;
 /// Allocations that both layers add where the hop may not retry.
 pub const LAYERED_ALLOCATIONS: u64 = 1;
 /// Allocations that both layers add where the hop may retry.
-pub const LAYERED_RETRYABLE_ALLOCATIONS: u64 = 3;
+pub const LAYERED_RETRYABLE_ALLOCATIONS: u64 = 4;

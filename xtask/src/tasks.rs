@@ -41,10 +41,12 @@ pub(crate) fn ci() -> Result<(), Failure> {
 /// Allocation and instruction counts of the hot paths, compared with the checked-in figures.
 pub(crate) fn counts() -> Result<(), Failure> {
     setup::gungraun_runner()?;
-    cargo("counts", "test --package onus-bench --locked")
-        .hint("\nRaising a figure is a commit of its own: see CONTRIBUTING.md.")
-        .run()
+    cargo("allocation counts", "test --package onus-bench --locked").hint(RAISE).run()?;
+    let bench = "bench --package onus-bench --bench instructions --locked";
+    cargo("instruction counts", bench).hint(RAISE).run()
 }
+
+const RAISE: &str = "\nRaising a figure is a commit of its own: see CONTRIBUTING.md.";
 
 /// Clippy over everything, then over `onus` with each feature alone: features only add API,
 /// so none may need another to compile.
