@@ -141,7 +141,6 @@ impl Digest {
     pub(super) fn finish(&self) -> u64 {
         let mut hasher = self.hasher.clone();
         hasher.write(&self.block[..self.filled]);
-        hasher.write_usize(self.bytes);
         hasher.finish()
     }
 

@@ -157,3 +157,52 @@ const FRAMES_KEPT_WHOLE: usize = 8;
 
 /// Frames from this size on are kept by reference, and smaller ones share blocks of it.
 const BLOCK: usize = 4 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes of the pieces that frames of these sizes become.
+    fn check(frames: &[usize], pieces: &[usize]) {
+        let mut record = Record::new(&ReplayLimits::default());
+        let mut sent = Vec::new();
+        for (i, len) in frames.iter().enumerate() {
+            let frame = Bytes::from(vec![i as u8; *len]);
+            sent.extend(&frame);
+            record.push(&frame).expect("within the limits");
+            assert!(record.has_piece(0) || sent.is_empty());
+        }
+        let kept: Vec<_> = (0..).map_while(|index| record.piece(index)).collect();
+        assert_eq!(kept.iter().map(Bytes::len).collect::<Vec<_>>(), pieces);
+        assert_eq!(kept.concat(), sent, "{frames:?}");
+        assert!(!record.has_piece(kept.len()));
+        assert_eq!(record.data_bytes(), sent.len());
+    }
+
+    #[test]
+    fn many_small_frames_are_copied_together_in_order() {
+        check(&[], &[]);
+        check(&[0, 0], &[]);
+        check(&[5, 0, 6], &[5, 6]);
+        check(&[1; 8], &[1; 8]);
+        check(&[1; 9], &[1; 9]);
+        check(&[1; 30], &[1, 1, 1, 1, 1, 1, 1, 1, 22]);
+        // Blocks are filled to the last byte.
+        check(&[3; 3000], &[3, 3, 3, 3, 3, 3, 3, 3, 4096, 4096, 784]);
+        check(&[4095; 11], &[4095, 4095, 4095, 4095, 4095, 4095, 4095, 4095, 4096, 4096, 4093]);
+        // A large frame is kept as it is, and what was copied before it stays before it.
+        check(&[1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 5000, 3, 3], &[1, 1, 1, 1, 1, 1, 1, 1, 4, 5000, 6]);
+        check(&[4096; 10], &[4096; 10]);
+    }
+
+    #[test]
+    fn frames_are_kept_by_reference_while_they_are_few_or_large() {
+        let mut record = Record::new(&ReplayLimits::default());
+        for (index, len) in [1, 1, 1, 1, 1, 1, 1, 1, 4096, 5000].into_iter().enumerate() {
+            let frame = Bytes::from(vec![0; len]);
+            record.push(&frame).expect("within the limits");
+            let kept = record.piece(index).map(|piece| piece.as_ptr());
+            assert_eq!(kept, Some(frame.as_ptr()), "frame {index}");
+        }
+    }
+}

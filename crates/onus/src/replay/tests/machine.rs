@@ -26,6 +26,8 @@ prop_state_machine! {
 pub(super) enum Move {
     Begin,
     Poll(usize),
+    /// Polls as long as there are frames.
+    Read(usize),
     /// Polls, and while the caller's body is being polled something else happens.
     PollWhile(usize, Meanwhile),
     Drop(usize),
@@ -54,7 +56,7 @@ impl ReferenceStateMachine for Moves {
         let event = prop_oneof![
             6 => data(1..4).prop_map(Event::Data),
             2 => data(0..20).prop_map(Event::Data),
-            2 => Just(Event::Gate),
+            1 => Just(Event::Gate),
             1 => Just(Event::Yield),
         ];
         let last = prop_oneof![
@@ -69,7 +71,7 @@ impl ReferenceStateMachine for Moves {
             Just(Hint::Unknown),
         ];
         let bytes = || prop_oneof![3 => Just(1000_usize), 2 => 0..80_usize];
-        let events = prop::collection::vec(event, 0..24);
+        let events = prop::collection::vec(event, 0..40);
         (events, last, hint, any::<bool>(), bytes(), bytes())
             .prop_map(|(mut events, last, hint, tells_end, limit, total)| {
                 events.extend(last);
@@ -87,12 +89,13 @@ impl ReferenceStateMachine for Moves {
             1 => Just(Meanwhile::Release),
         ];
         prop_oneof![
-            3 => Just(Move::Begin),
-            24 => who().prop_map(Move::Poll),
+            4 => Just(Move::Begin),
+            16 => who().prop_map(Move::Poll),
+            6 => who().prop_map(Move::Read),
             4 => (who(), meanwhile).prop_map(|(who, what)| Move::PollWhile(who, what)),
             2 => who().prop_map(Move::Drop),
             1 => Just(Move::Release),
-            5 => Just(Move::Open),
+            8 => Just(Move::Open),
         ]
         .boxed()
     }
@@ -147,8 +150,13 @@ impl StateMachineTest for Rig {
             Move::Begin => with(&rig.shared, |table| {
                 table.begin();
             }),
-            Move::Poll(who) => rig.poll(who, None),
-            Move::PollWhile(who, what) => rig.poll(who, Some(what)),
+            Move::Poll(who) => {
+                rig.poll(who, None);
+            }
+            Move::Read(who) => while rig.poll(who, None) {},
+            Move::PollWhile(who, what) => {
+                rig.poll(who, Some(what));
+            }
             Move::Drop(who) => {
                 if let Some(k) = with(&rig.shared, |table| table.alive(who)) {
                     drop_attempt(&rig.shared, k);
@@ -194,12 +202,13 @@ impl StateMachineTest for Rig {
 }
 
 impl Rig {
-    fn poll(&self, who: usize, meanwhile: Option<Meanwhile>) {
+    /// Polls the attempt of that age; true when it gave a frame.
+    fn poll(&self, who: usize, meanwhile: Option<Meanwhile>) -> bool {
         let Some((k, polls_original)) = with(&self.shared, |table| {
             let k = table.alive(who)?;
             Some((k, table.model.polls_original(k)))
         }) else {
-            return;
+            return false;
         };
         let hooked = meanwhile.is_some();
         if let Some(what) = meanwhile {
@@ -224,9 +233,10 @@ impl Rig {
                 Meanwhile::Release => release(&shared),
             });
         }
-        poll(&self.shared, k, false);
+        let outcome = poll(&self.shared, k, false);
         let ran = hooked && !self.script.forget_hook();
         assert_eq!(ran, hooked && polls_original, "the original was polled or not as it should");
+        matches!(outcome, Outcome::Data(_) | Outcome::Trailers(_))
     }
 }
 
@@ -254,7 +264,7 @@ impl Table {
 }
 
 /// Polls attempt `k` and compares with the model; `lent` inside a poll of the caller's body.
-fn poll(shared: &Arc<Mutex<Table>>, k: usize, lent: bool) {
+fn poll(shared: &Arc<Mutex<Table>>, k: usize, lent: bool) -> Outcome {
     let (mut body, wakes, attempts) = with(shared, |table| {
         let attempts = table.attempts.len();
         let attempt = &mut table.attempts[k];
@@ -286,7 +296,8 @@ fn poll(shared: &Arc<Mutex<Table>>, k: usize, lent: bool) {
         if table.model.attempts[k].stop == Some(Stop::Whole) {
             assert_eq!(table.model.data_from(k), b"", "ended early");
         }
-    });
+        outcome
+    })
 }
 
 fn observed(polled: Poll<Option<Result<Frame<Bytes>, BoxError>>>) -> (Outcome, usize) {

@@ -240,8 +240,9 @@ fn s06_every_attempt_sends_the_same_body() {
             check(hint, tells_end, &[data(), Event::data(""), bytes(5000), data()]);
             check(hint, tells_end, &[data(), end()]);
             check(hint, tells_end, &[end()]);
-            let bits: Vec<_> = (0..9000).map(|_| bytes(1)).collect();
-            check(hint, tells_end, &bits);
+            let letters = || (b'a'..=b'z').map(|letter| Event::Data(vec![letter; 3].into()));
+            let long: Vec<_> = letters().chain([bytes(5000)]).chain(letters()).collect();
+            check(hint, tells_end, &long);
         }
     }
 }
