@@ -5,3 +5,5 @@
 mod cast;
 #[cfg(test)]
 mod layers;
+#[cfg(all(test, feature = "axum", feature = "hyper", feature = "reqwest"))]
+mod sockets;
