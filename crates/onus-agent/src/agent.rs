@@ -11,6 +11,7 @@ use crate::config::{AgentConfig, ConfigError};
 use crate::correlator::{self, Correlator, Found, Token};
 use crate::counters::Counter;
 use crate::edges::{Edge, EdgeKey, EdgeTable};
+use crate::guard::guard;
 use crate::inbound::{Arrival, Inbound};
 use crate::learning::Schedule;
 use crate::outbound::{CallStart, Outbound};
@@ -170,7 +171,9 @@ impl Agent {
         now: Timestamp,
     ) -> Outbound {
         self.tick(now);
-        edge.drain_if_due(now);
+        if edge.is_drain_due(now) {
+            self.guarded(|| edge.drain_if_free(now));
+        }
         let inbound = inbound.filter(|inbound| inbound.is_of(self));
         Outbound::new(self, edge, inbound, start, headers, now)
     }
@@ -220,6 +223,15 @@ impl Agent {
     /// The edges that this service has used so far.
     pub fn edges(&self) -> impl Iterator<Item = &Arc<Edge>> {
         self.edges.iter()
+    }
+
+    /// Runs a decision; `None`, counted, if it panicked.
+    pub(crate) fn guarded<T>(&self, decision: impl FnOnce() -> T) -> Option<T> {
+        let decided = guard(decision);
+        if decided.is_none() {
+            self.faults.add();
+        }
+        decided
     }
 
     pub(crate) fn edge_table(&self) -> &EdgeTable {

@@ -2,9 +2,9 @@
 
 use onus_core::{RetryBudget, Timestamp};
 
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicU64, Ordering};
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls and successes of an edge since its start: only ever counted up.

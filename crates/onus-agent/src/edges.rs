@@ -122,13 +122,15 @@ impl Edge {
         memory
     }
 
-    /// Tells the budget of the calls so far, if the last time is a second ago and nobody else is
-    /// at it. Without it a budget would book the calls of minutes as those of an instant.
-    pub(crate) fn drain_if_due(&self, now: Timestamp) {
+    /// Whether the budget was last told of the calls a second ago. Without a drain each second it
+    /// would book the calls of minutes as those of an instant.
+    pub(crate) fn is_drain_due(&self, now: Timestamp) -> bool {
         let drained_at = Timestamp::from_nanos(self.drained_at.load(Ordering::Relaxed));
-        if self.policy.retry.is_none() || now.saturating_since(drained_at) < DRAIN_INTERVAL {
-            return;
-        }
+        self.policy.retry.is_some() && now.saturating_since(drained_at) >= DRAIN_INTERVAL
+    }
+
+    /// Tells the budget of the calls so far, if nobody else is at it.
+    pub(crate) fn drain_if_free(&self, now: Timestamp) {
         if let Ok(mut memory) = self.memory.try_lock() {
             self.drain(&mut memory, now);
         }

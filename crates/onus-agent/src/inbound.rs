@@ -1,5 +1,6 @@
 //! One request being served, as the hosts hold it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
@@ -11,7 +12,6 @@ use onus_core::{
 use crate::agent::Agent;
 use crate::correlator::Token;
 use crate::edges::{Edge, lock};
-use crate::guard::guard;
 use crate::procedures::ServedProcedure;
 use crate::symbols::{Procedure, Symbol};
 use crate::wire::{self, ClaimText};
@@ -29,6 +29,8 @@ struct Served {
     /// Which attempt of its caller this request is.
     attempt: u32,
     token: OnceLock<Token>,
+    /// Whether something broke inside Onus on behalf of the request.
+    faulted: AtomicBool,
     /// Calls of the whole service that could not be tied to a request when this one arrived.
     untied_before: u64,
     progress: Mutex<Progress>,
@@ -95,6 +97,7 @@ impl Inbound {
             marked: arrival.marked,
             attempt: arrival.attempt,
             token: OnceLock::new(),
+            faulted: AtomicBool::new(false),
             untied_before: arrival.untied_before,
             progress: Mutex::new(Progress {
                 call: InboundCall::new(arm, arrival.marked),
@@ -149,7 +152,7 @@ impl Inbound {
             return;
         }
         self.strip(headers);
-        if !self.advance(Stage::Answered) {
+        if !self.advance(Stage::Answered) || self.is_faulted() {
             return;
         }
         let at = Circumstances {
@@ -157,7 +160,8 @@ impl Inbound {
             silent_claims: agent.silent_claims(),
             untied_calls: agent.untied_calls() != self.0.untied_before,
         };
-        let Some((verdict, origin)) = guard(|| self.judge(at)).flatten() else { return };
+        let judged = self.step(|progress| self.judge(progress, at)).flatten();
+        let Some((verdict, origin)) = judged else { return };
         agent.tell_claim(self, &verdict, &origin);
         if !agent.trusts_callers() {
             return;
@@ -195,8 +199,7 @@ impl Inbound {
     }
 
     /// The claim, and the service that first failed.
-    fn judge(&self, at: Circumstances) -> Option<(ClaimVerdict, Origin)> {
-        let progress = lock(&self.0.progress);
+    fn judge(&self, progress: &Progress, at: Circumstances) -> Option<(ClaimVerdict, Origin)> {
         let verdict = progress.call.claim(at)?;
         let origin = match verdict.deciding {
             None => Origin { service: self.0.agent.service().clone(), hops: 0 },
@@ -234,13 +237,17 @@ impl Inbound {
         progress.stage = Stage::Over;
         let arm = counters.arm(self.arm());
         if failed { &arm.failed } else { &arm.ok }.add();
-        let taught = guard(|| {
-            progress.call.evidence(failed, |edge, outcome| {
-                if let Some(edge) = agent.edge_by_id(edge) {
-                    edge.counters.teach(outcome, failed);
-                }
+        let taught = if self.is_faulted() {
+            None
+        } else {
+            agent.guarded(|| {
+                progress.call.evidence(failed, |edge, outcome| {
+                    if let Some(edge) = agent.edge_by_id(edge) {
+                        edge.counters.teach(outcome, failed);
+                    }
+                })
             })
-        });
+        };
         drop(progress);
         if taught == Some(true) {
             counters.clean[usize::from(failed)].add();
@@ -272,6 +279,24 @@ impl Inbound {
         advances
     }
 
+    /// Something broke inside Onus: the request gets no claim and teaches nothing.
+    pub(crate) fn fault(&self) {
+        self.0.faulted.store(true, Ordering::Relaxed);
+    }
+
+    fn is_faulted(&self) -> bool {
+        self.0.faulted.load(Ordering::Relaxed)
+    }
+
+    /// Takes a step in the account of the request; `None` after a fault.
+    fn step<T>(&self, step: impl FnOnce(&mut Progress) -> T) -> Option<T> {
+        let taken = self.0.agent.guarded(|| step(&mut lock(&self.0.progress)));
+        if taken.is_none() {
+            self.fault();
+        }
+        taken
+    }
+
     /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request has
     /// too many calls. `start` makes the call from the attempts of the one it repeats, if any, and
     /// its first attempt counts as under way.
@@ -281,27 +306,29 @@ impl Inbound {
         identity: CallIdentity,
         start: impl FnOnce(Option<Tries>) -> OutboundCall,
     ) -> Option<(SlotId, OutboundCall)> {
-        let mut progress = lock(&self.0.progress);
-        let repeated = progress
-            .notes
-            .iter()
-            .position(|note| identity.body.is_some() && note.identity == identity);
-        let (slot, tries) = match repeated {
-            Some(at) => {
-                let slot = progress.notes.swap_remove(at).slot;
-                (slot, Some(progress.call.on_repeated(slot)))
-            }
-            None => match progress.call.on_started(edge.id, edge.class()) {
-                Some(slot) => (slot, None),
-                None => {
-                    self.0.agent.overflowing.calls.add();
-                    return None;
+        self.step(|progress| {
+            let repeated = progress
+                .notes
+                .iter()
+                .position(|note| identity.body.is_some() && note.identity == identity);
+            let (slot, tries) = match repeated {
+                Some(at) => {
+                    let slot = progress.notes.swap_remove(at).slot;
+                    (slot, Some(progress.call.on_repeated(slot)))
                 }
-            },
-        };
-        let call = start(tries);
-        progress.call.on_attempt(slot, call.tries());
-        Some((slot, call))
+                None => match progress.call.on_started(edge.id, edge.class()) {
+                    Some(slot) => (slot, None),
+                    None => {
+                        self.0.agent.overflowing.calls.add();
+                        return None;
+                    }
+                },
+            };
+            let call = start(tries);
+            progress.call.on_attempt(slot, call.tries());
+            Some((slot, call))
+        })
+        .flatten()
     }
 
     /// Whether a call like this has ended without success in this request, so that it is worth
@@ -320,21 +347,22 @@ impl Inbound {
     }
 
     pub(crate) fn on_attempt(&self, slot: SlotId, tries: &Tries) {
-        lock(&self.0.progress).call.on_attempt(slot, tries);
+        self.step(|progress| progress.call.on_attempt(slot, tries));
     }
 
     /// The call ended ok; `closed` if its answer has been read to the end as well.
     pub(crate) fn call_ok(&self, slot: SlotId, closed: bool) {
-        let call = &mut lock(&self.0.progress).call;
-        call.on_ok(slot);
-        if closed {
-            call.on_closed(slot);
-        }
+        self.step(|Progress { call, .. }| {
+            call.on_ok(slot);
+            if closed {
+                call.on_closed(slot);
+            }
+        });
     }
 
     /// The answer of a call that ended ok has been read to the end.
     pub(crate) fn call_closed(&self, slot: SlotId) {
-        lock(&self.0.progress).call.on_closed(slot);
+        self.step(|progress| progress.call.on_closed(slot));
     }
 
     /// The call ended without success: for good with `stop`, or because nobody waits for it.
@@ -346,17 +374,18 @@ impl Inbound {
         identity: CallIdentity,
         origin: Option<Origin>,
     ) {
-        let mut progress = lock(&self.0.progress);
-        progress.call.on_attempt(slot, tries);
-        match stop {
-            Some(stop) => progress.call.on_failed(slot, stop),
-            None => progress.call.on_abandoned(slot),
-        }
-        if progress.notes.len() < NOTES_MAX {
-            progress.notes.push(CallNote { slot, identity, origin });
-        } else {
-            self.0.agent.overflowing.failed_calls.add();
-        }
+        self.step(|Progress { call, notes, .. }| {
+            call.on_attempt(slot, tries);
+            match stop {
+                Some(stop) => call.on_failed(slot, stop),
+                None => call.on_abandoned(slot),
+            }
+            if notes.len() < NOTES_MAX {
+                notes.push(CallNote { slot, identity, origin });
+            } else {
+                self.0.agent.overflowing.failed_calls.add();
+            }
+        });
     }
 }
 

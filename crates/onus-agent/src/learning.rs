@@ -45,12 +45,15 @@ impl Schedule {
 }
 
 impl Agent {
-    /// Learns from the last minute, if it is over. Every finished request calls this; a host
-    /// without traffic may call it too.
+    /// Learns from the last minute, if it is over. Every call that starts does this; a host may do
+    /// it too where none starts.
     pub fn tick(&self, now: Timestamp) {
-        if !self.schedule.is_due(now) {
-            return;
+        if self.schedule.is_due(now) {
+            self.guarded(|| self.learn(now));
         }
+    }
+
+    fn learn(&self, now: Timestamp) {
         let mut learned = lock(&self.schedule.learned);
         let mut frozen_callers = Vec::new();
         self.procedures().for_each(|served| {

@@ -13,7 +13,6 @@ use onus_core::{
 use crate::agent::Agent;
 use crate::counters::Place;
 use crate::edges::Edge;
-use crate::guard::guard;
 use crate::inbound::{CallIdentity, Inbound, Origin};
 use crate::wire::{self, ParsedClaim};
 
@@ -211,7 +210,8 @@ impl Outbound {
         draw: Draw,
     ) -> Verdict {
         let failure = self.read(failed);
-        let decided = guard(|| {
+        let agent = self.agent().clone();
+        let decided = agent.guarded(|| {
             let edge = &self.edge;
             let mut memory = edge.memory(now);
             let state = &mut memory.state;
@@ -220,8 +220,14 @@ impl Outbound {
             edge.halvings.store(state.brake.halvings(), Ordering::Relaxed);
             (verdict, event)
         });
-        // A fault in the decision: the answer passes as it came.
-        let (verdict, event) = decided.unwrap_or((Verdict::Stop(Stop::NotConfigured), None));
+        let (verdict, event) = match decided {
+            Some(decided) => decided,
+            // The answer passes as it came.
+            None => {
+                self.fault();
+                (Verdict::Stop(Stop::NotConfigured), None)
+            }
+        };
         self.book(&verdict);
         self.agent().tell_verdict(self, &failure, &verdict);
         if let Some(event) = event {
@@ -302,13 +308,16 @@ impl Outbound {
     }
 
     fn retry_succeeded(&mut self, now: Timestamp) {
-        let event = guard(|| {
+        let agent = self.agent().clone();
+        let event = agent.guarded(|| {
             let mut memory = self.edge.memory(now);
             self.call.on_success(&self.edge.policy, &mut memory.state, now);
             memory.state.brake.take_event()
         });
-        if let Some(event) = event.flatten() {
-            self.tell_brake(event);
+        match event {
+            Some(Some(event)) => self.tell_brake(event),
+            Some(None) => {}
+            None => self.fault(),
         }
     }
 
@@ -363,6 +372,13 @@ impl Outbound {
         match &self.owner {
             Owner::Request(inbound, _) => inbound.agent(),
             Owner::Nobody(agent) => agent,
+        }
+    }
+
+    /// Something broke inside Onus on behalf of the call.
+    fn fault(&self) {
+        if let Owner::Request(inbound, _) = &self.owner {
+            inbound.fault();
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod claims;
 mod exposition;
+mod faults;
 mod host;
 mod mark;
 mod metrics;
