@@ -146,6 +146,15 @@ impl Outbound {
         &self.edge
     }
 
+    /// Whether the call belongs to a request.
+    #[must_use]
+    pub fn is_tied(&self) -> bool {
+        match self.owner {
+            Owner::Request(..) => true,
+            Owner::Nobody(_) => false,
+        }
+    }
+
     /// When all attempts together must be over.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {

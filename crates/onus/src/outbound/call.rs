@@ -16,7 +16,8 @@ use tokio::time::Sleep;
 use tower_service::Service;
 
 use super::hop::Hop;
-use crate::replay::{Attempt, ReplayBody, Tape};
+use super::start::Start;
+use crate::replay::{Attempt, DigestCell, ReplayBody, Tape};
 
 /// A logical call.
 pub(super) struct Call<S, C, B: Body> {
@@ -25,6 +26,8 @@ pub(super) struct Call<S, C, B: Body> {
     /// What is needed for another attempt; `None` where there can be none. Boxed, so that calls
     /// that are made once do not move room for it about.
     pub(super) kept: Option<Box<Kept<S, B>>>,
+    /// Where the digest of a body shows that is sent once.
+    digest: Option<Arc<DigestCell>>,
     pub(super) kind: MethodKind,
 }
 
@@ -38,13 +41,41 @@ pub(super) struct Kept<S, B> {
 }
 
 impl<S, C, B: Body> Call<S, C, B> {
-    pub(super) fn new(
-        hop: Arc<Hop<C>>,
-        outbound: Outbound,
-        kept: Option<Box<Kept<S, B>>>,
-        kind: MethodKind,
-    ) -> Self {
-        Self { hop, outbound: Some(outbound), kept, kind }
+    pub(super) fn new(hop: Arc<Hop<C>>, outbound: Outbound, kind: MethodKind) -> Self {
+        Self { hop, outbound: Some(outbound), kept: None, digest: None, kind }
+    }
+
+    /// A call that starts when [`Self::begin`] is told its body.
+    pub(super) fn unstarted(hop: Arc<Hop<C>>, kept: Box<Kept<S, B>>, kind: MethodKind) -> Self {
+        Self { hop, outbound: None, kept: Some(kept), digest: None, kind }
+    }
+
+    pub(super) fn with_kept(mut self, kept: Box<Kept<S, B>>) -> Self {
+        self.kept = Some(kept);
+        self
+    }
+
+    pub(super) fn with_digest(mut self, digest: Option<Arc<DigestCell>>) -> Self {
+        self.digest = digest;
+        self
+    }
+
+    /// Starts the call now that its body has been read. Returns the body of its first attempt;
+    /// `None` where there can be none.
+    pub(super) fn begin(&mut self, mut start: Start) -> Option<ReplayBody<B>> {
+        let now = self.now();
+        let kept = self.kept.as_ref()?;
+        start.set_body(kept.tape.digest());
+        let outbound = start.begin(&self.hop, &kept.head.headers, now);
+        let sendable = outbound.may_send(now).is_ok();
+        self.outbound = Some(outbound);
+        kept.tape.attempt(Attempt::FIRST).ok().filter(|_| sendable)
+    }
+
+    /// Lets go of what was kept: there will be no further attempt.
+    pub(super) fn release(&mut self) {
+        self.kept = None;
+        self.digest = None;
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -149,9 +180,13 @@ impl<S, C, B: Body> Call<S, C, B> {
 
     /// Notes the body's digest, so that a repeat of the call can be recognised by it.
     fn note_digest(&mut self) {
-        if let (Some(outbound), Some(kept)) = (&mut self.outbound, &self.kept)
-            && let Some(digest) = kept.tape.digest()
-        {
+        let Some(outbound) = &mut self.outbound else { return };
+        let digest = match (&self.kept, &self.digest) {
+            (Some(kept), _) => kept.tape.digest(),
+            (None, Some(cell)) => cell.digest(),
+            (None, None) => None,
+        };
+        if let Some(digest) = digest {
             outbound.set_body_digest(digest);
         }
     }

@@ -17,7 +17,8 @@ use super::body::{OutboundBody, Watch};
 use super::call::Call;
 use super::hop::ClassifyError;
 use super::rest::Rest;
-use crate::replay::{BoxError, ReplayBody};
+use super::start::Start;
+use crate::replay::{Attempt, BoxError, ReplayBody};
 use crate::told::told;
 
 pin_project! {
@@ -36,6 +37,8 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<F, R, B> {
+        /// The body is read before the call starts: it tells whether the call is a repeat.
+        Reading { #[pin] body: ReplayBody<B>, start: Option<Start> },
         /// An attempt is under way.
         Sending { #[pin] future: F, timer: Option<Pin<Box<Sleep>>> },
         /// The backoff before the attempt that sends `next`.
@@ -73,6 +76,13 @@ where
         Self { state: State::Sending { future, timer }, call }
     }
 
+    /// A call that starts when its body has been read.
+    pub(super) fn reading(start: Start, call: Call<S, C, B>) -> Self {
+        let body = call.kept.as_ref().and_then(|kept| kept.tape.attempt(Attempt::FIRST).ok());
+        let body = body.unwrap_or_else(|| ReplayBody::empty(Attempt::FIRST));
+        Self { state: State::Reading { body, start: Some(start) }, call }
+    }
+
     /// A call for which there is no time.
     pub(super) fn out_of_time(call: Call<S, C, B>) -> Self {
         Self { state: State::OutOfTime, call }
@@ -102,6 +112,15 @@ where
                         Attempted::TimedOut
                     }
                 },
+                StateProj::Reading { body, start } => {
+                    ready!(read_to_end(body, cx));
+                    let next = start.take().and_then(|start| call.begin(start));
+                    this.state.set(match next {
+                        Some(next) => State::Readying { timer: call.timer(), next: Some(next) },
+                        None => State::OutOfTime,
+                    });
+                    continue;
+                }
                 StateProj::Waiting { rest, sleep, next } => {
                     rest.poll_drain(cx);
                     if let Some(sleep) = sleep {
@@ -207,6 +226,7 @@ fn committed<S, C, B: Body, R: Body>(
         }
         outbound.hide_from_application(response.headers_mut());
     }
+    call.release();
     // A call that is over ends with this future.
     let outbound = if over { None } else { call.take() };
     let watch = outbound.map(|outbound| Watch { outbound, clock, pending });
@@ -222,6 +242,7 @@ fn failed<S, C, B: Body, R>(
     if let Some(outcome) = call.outcome(verdict) {
         response.extensions_mut().insert(outcome);
     }
+    call.release();
     if let Some(outbound) = call.outbound() {
         outbound.hide_from_application(response.headers_mut());
     }
@@ -245,6 +266,16 @@ fn timed_out<S, C, B: Body, R>(
         response.extensions_mut().insert(outcome);
     }
     response
+}
+
+/// Reads a body for its digest. One that breaks has none, and breaks again for its first attempt.
+fn read_to_end<B>(mut body: Pin<&mut ReplayBody<B>>, cx: &mut Context<'_>) -> Poll<()>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    while let Some(Ok(_)) = ready!(body.as_mut().poll_frame(cx)) {}
+    Poll::Ready(())
 }
 
 /// Ready when the timer is; never without one.

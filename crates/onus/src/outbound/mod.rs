@@ -14,6 +14,7 @@ mod hop;
 mod layer;
 mod rest;
 mod service;
+mod start;
 
 pub use body::OutboundBody;
 pub use future::OutboundFuture;

@@ -1,23 +1,19 @@
 //! The client service that retries under ownership.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use foldhash::fast::FixedState;
 use http::{Request, Response};
 use http_body::Body;
 use onus_agent::classify::method_kind;
-use onus_agent::{CallStart, MethodKind, Outbound, Timestamp};
 use tower_service::Service;
 
 use super::call::{Call, Kept};
 use super::future::OutboundFuture;
 use super::hop::{Hop, Unclassified};
-use crate::procedure::{self, RequestHead};
-use crate::replay::{Attempt, BoxError, ReplayBody, Tape};
-use crate::scope;
+use super::start::{Start, is_small};
+use crate::replay::{Attempt, BoxError, DigestCell, ReplayBody, Tape};
 
 /// A client service whose calls are retried and accounted for under ownership.
 pub struct OutboundService<S, C = Unclassified> {
@@ -48,26 +44,31 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let now = self.hop.onus.clock().now();
+        let hop = self.hop.clone();
+        let now = hop.onus.clock().now();
+        let limit = hop.onus.replay_limits().per_request();
         let kind = method_kind(request.method(), request.headers());
-        let mut outbound = start(&self.hop, &request, kind, now);
+        let start = Start::of(&hop, &request, kind, now);
+        if start.depends_on_body(request.body(), limit) {
+            let kept = self.keep(request);
+            return OutboundFuture::reading(start, Call::unstarted(hop, kept, kind));
+        }
+        let mut outbound = start.begin(&hop, request.headers(), now);
         if outbound.may_send(now).is_err() {
-            return OutboundFuture::out_of_time(Call::new(self.hop.clone(), outbound, None, kind));
+            return OutboundFuture::out_of_time(Call::new(hop, outbound, kind));
         }
         if !outbound.may_retry() {
-            let mut request = request.map(|body| ReplayBody::once(body, Attempt::FIRST, None));
+            let digest = (outbound.is_tied() && has_data(request.body(), limit))
+                .then(|| Arc::new(DigestCell::new(limit)));
+            let once = |body| ReplayBody::once(body, Attempt::FIRST, digest.clone());
+            let mut request = request.map(once);
             outbound.attempt_started(request.headers_mut());
-            let call = Call::new(self.hop.clone(), outbound, None, kind);
+            let call = Call::new(hop, outbound, kind).with_digest(digest);
             return OutboundFuture::sending(self.inner.call(request), call);
         }
-        let (head, body) = request.into_parts();
-        // The service that is ready makes this call; the next caller gets a clone.
-        let clone = self.inner.clone();
-        let service = std::mem::replace(&mut self.inner, clone);
-        let tape = Tape::new(body, self.hop.onus.replay_limits());
-        let first = tape.attempt(Attempt::FIRST);
-        let kept = Box::new(Kept { service, head, tape, attempt: Attempt::FIRST });
-        let mut call = Call::new(self.hop.clone(), outbound, Some(kept), kind);
+        let kept = self.keep(request);
+        let first = kept.tape.attempt(Attempt::FIRST);
+        let mut call = Call::new(hop, outbound, kind).with_kept(kept);
         match first.ok().and_then(|body| call.request(body)) {
             Some((service, request)) => {
                 let future = service.call(request);
@@ -79,36 +80,21 @@ where
     }
 }
 
-/// Finds the request that the call belongs to, and its edge.
-fn start<C, B: Body>(
-    hop: &Hop<C>,
-    request: &Request<B>,
-    method: MethodKind,
-    now: Timestamp,
-) -> Outbound {
-    let onus = &hop.onus;
-    let agent = onus.agent();
-    let inbound = scope::current();
-    let head = RequestHead::of(request);
-    let callee = hop.callee.of(onus, &head);
-    let procedure = procedure::of(agent, &head, hop.procedure.as_ref());
-    let edge = agent.edge(inbound.as_ref(), callee, procedure, now);
-    let start = CallStart {
-        method,
-        head: if inbound.is_some() { head_hash(&head) } else { 0 },
-        body: request.body().is_end_stream().then_some(onus.empty_body()),
-        bits: fastrand::u64(..),
-    };
-    agent.call_started(edge, inbound, start, head.headers, now)
+impl<S: Clone, C> OutboundService<S, C> {
+    /// What is needed to send `request` more than once. The service that is ready goes with it;
+    /// the next caller gets a clone.
+    fn keep<B: Body>(&mut self, request: Request<B>) -> Box<Kept<S, B>> {
+        let (head, body) = request.into_parts();
+        let clone = self.inner.clone();
+        let service = std::mem::replace(&mut self.inner, clone);
+        let tape = Tape::new(body, self.hop.onus.replay_limits());
+        Box::new(Kept { service, head, tape, attempt: Attempt::FIRST })
+    }
 }
 
-/// A number that is equal for requests with the same method, path and query.
-fn head_hash(head: &RequestHead<'_>) -> u64 {
-    let mut hasher = FixedState::default().build_hasher();
-    head.method.hash(&mut hasher);
-    head.uri.path().hash(&mut hasher);
-    head.uri.query().hash(&mut hasher);
-    hasher.finish()
+/// Whether a body has data, and little enough to make a digest of it.
+fn has_data<B: Body>(body: &B, limit: usize) -> bool {
+    !body.is_end_stream() && is_small(body, limit)
 }
 
 impl<S: Clone, C> Clone for OutboundService<S, C> {
