@@ -78,6 +78,7 @@ impl DemoOptions {
             shield: self.shield,
             hang: self.hang,
             observe: self.observe,
+            ..Demo::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use onus_demo::DemoError;
+use onus_demo::{DemoError, Misuse};
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +25,8 @@ impl Exit {
         if error.downcast_ref().is_some_and(closed) {
             return Self::Done;
         }
-        anstream::eprintln!("error: failed to {error:#}");
-        match error.downcast_ref() {
-            Some(
-                DemoError::Requests { .. }
-                | DemoError::FailureRate { .. }
-                | DemoError::Contradiction(_),
-            ) => Self::Misused,
+        let misuse = match error.downcast_ref() {
+            Some(DemoError::Misuse(misuse)) => Some(misuse),
             Some(
                 DemoError::NoService
                 | DemoError::TwoServices { .. }
@@ -40,7 +35,17 @@ impl Exit {
                 | DemoError::Listen(_)
                 | DemoError::Count { .. },
             )
-            | None => Self::Failed,
+            | None => error.downcast_ref::<Misuse>(),
+        };
+        match misuse {
+            Some(misuse) => {
+                anstream::eprintln!("error: {misuse}\n\nFor more information, try '--help'.");
+                Self::Misused
+            }
+            None => {
+                anstream::eprintln!("error: failed to {error:#}");
+                Self::Failed
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where log lines go: to standard error, so that figures can be piped.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
@@ -9,5 +9,9 @@ use tracing_subscriber::filter::LevelFilter;
 pub(crate) fn start() {
     let filter =
         EnvFilter::builder().with_default_directive(LevelFilter::WARN.into()).from_env_lossy();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .init();
 }

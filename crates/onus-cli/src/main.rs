@@ -7,6 +7,7 @@
 mod cli;
 mod demo;
 mod exit;
+mod files;
 mod logging;
 
 use std::process::ExitCode;

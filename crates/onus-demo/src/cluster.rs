@@ -120,6 +120,9 @@ impl Cluster {
 
 fn onus(config: &ServiceConfig) -> Result<Onus, DemoError> {
     let mut builder = Onus::builder(&config.name).mode(config.mode_outbound());
+    if config.silent_claims {
+        builder = builder.silent_claims();
+    }
     for callee in &config.callees {
         builder = builder.retry(&callee.name, callee.policy());
         builder = match callee.annotation {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::cluster::Cluster;
-use crate::error::{Contradiction, DemoError};
+use crate::error::{DemoError, Misuse};
 use crate::load::{Load, Report};
 use crate::node::{Node, PerNode};
 use crate::policy::Policy;
@@ -31,6 +31,11 @@ pub struct Demo {
     pub hang: bool,
     /// Whether ownership only observes.
     pub observe: bool,
+    /// How long an attempt may take where the broken service never answers: long enough that it
+    /// has always reached its callee, on a busy machine too.
+    pub hang_timeout: Duration,
+    /// How many files the process may have open; they limit how many requests run at a time.
+    pub files: u64,
 }
 
 /// What came of one policy.
@@ -58,6 +63,8 @@ impl Default for Demo {
             shield: None,
             hang: false,
             observe: false,
+            hang_timeout: Duration::from_millis(500),
+            files: 1024,
         }
     }
 }
@@ -71,28 +78,31 @@ impl Demo {
     /// # Errors
     ///
     /// The first of them, with what would be right.
-    pub fn check(&self) -> Result<(), DemoError> {
+    pub fn check(&self) -> Result<(), Misuse> {
         if !(1..=Self::REQUESTS_MAX).contains(&self.requests) {
-            return Err(DemoError::Requests { requests: self.requests });
+            return Err(Misuse::Requests(self.requests));
         }
         if !(0.0..=1.0).contains(&self.failure_rate) {
-            return Err(DemoError::FailureRate { rate: self.failure_rate });
+            return Err(Misuse::FailureRate(self.failure_rate));
         }
-        let contradiction = match (self.shield, self.no_claims) {
-            _ if self.hang && self.failure_rate < 1.0 => Contradiction::HangAtRate(self.fail),
-            (Some(_), _) if self.hang => Contradiction::HangBehindShield(self.fail),
-            (Some(node), Some(without)) if node == without => {
-                Contradiction::ShieldWithoutOnus(node)
+        if self.hang && self.failure_rate < 1.0 {
+            return Err(Misuse::HangAtRate(self.fail));
+        }
+        if self.hang && self.shield.is_some() {
+            return Err(Misuse::HangBehindShield(self.fail));
+        }
+        if let Some(node) = self.no_claims {
+            if self.shield == Some(node) {
+                return Err(Misuse::ShieldWithoutOnus(node));
             }
-            (_, Some(node)) if self.context_loss == Some(node) => {
-                Contradiction::ContextWithoutOnus(node)
+            if self.context_loss == Some(node) {
+                return Err(Misuse::ContextWithoutOnus(node));
             }
-            _ if [self.context_loss, self.no_retries].contains(&Some(Node::LAST)) => {
-                Contradiction::NoCalls(Node::LAST)
-            }
-            (None | Some(_), None | Some(_)) => return Ok(()),
-        };
-        Err(contradiction.into())
+        }
+        match [self.context_loss, self.no_retries].contains(&Some(Node::LAST)) {
+            true => Err(Misuse::NoCalls(Node::LAST)),
+            false => Ok(()),
+        }
     }
 
     /// Runs `policy` on services of its own.
@@ -103,8 +113,7 @@ impl Demo {
     pub async fn run(&self, policy: Policy) -> Result<Run, DemoError> {
         self.check()?;
         let cluster = Cluster::start(&self.topology(policy)).await?;
-        let concurrency = if self.hang { CONCURRENCY_HANG } else { CONCURRENCY };
-        let report = cluster.send(Load { requests: self.requests, concurrency }).await?;
+        let report = cluster.send(self.load()).await?;
         let mut handled = PerNode::default();
         for (node, count) in Node::ALL.into_iter().zip(cluster.counts().await?) {
             handled[node] = count;
@@ -132,10 +141,18 @@ impl Demo {
             for callee in &mut service.callees {
                 callee.attempts = if self.no_retries == Some(node) { 1 } else { policy.attempts() };
                 callee.budget_percent = policy.budget_percent();
-                callee.per_try_timeout = self.hang.then_some(HANG_TIMEOUT);
+                callee.per_try_timeout = self.hang.then_some(self.hang_timeout);
             }
         }
         topology
+    }
+
+    /// The requests of a run. Those that hang wait most of their time and hold more files each.
+    fn load(&self) -> Load {
+        let (files_each, most, ramp) =
+            if self.hang { (24, 160, self.hang_timeout) } else { (16, 16, Duration::ZERO) };
+        let concurrency = (self.files / files_each).clamp(1, most);
+        Load { requests: self.requests, concurrency, ramp }
     }
 
     /// How many things are out of the ordinary in the services around the broken one.
@@ -144,13 +161,3 @@ impl Demo {
         nodes.into_iter().flatten().count() + usize::from(self.observe)
     }
 }
-
-/// Enough to keep two cores busy, and few enough for the 256 files that some systems allow.
-const CONCURRENCY: u64 = 16;
-
-/// Requests that hang wait most of their time, so that more of them run at a time; each of them
-/// holds up to 20 files, and a process commonly may have 1,024.
-const CONCURRENCY_HANG: u64 = 40;
-
-/// Long enough that every attempt has reached its callee on a busy machine.
-const HANG_TIMEOUT: Duration = Duration::from_millis(200);

@@ -4,6 +4,7 @@ use std::io;
 
 use onus::ConfigError;
 
+use crate::demo::Demo;
 use crate::node::Node;
 
 /// Why a topology or a demo cannot be run.
@@ -26,21 +27,9 @@ pub enum DemoError {
         /// The name.
         name: String,
     },
-    /// The number of requests is out of range.
-    #[error("send {requests} requests; allowed is 1 to {max}", max = crate::Demo::REQUESTS_MAX)]
-    Requests {
-        /// What was asked for.
-        requests: u64,
-    },
-    /// The failure rate is no share.
-    #[error("fail a share of {rate} of the requests; allowed is 0 to 1")]
-    FailureRate {
-        /// What was asked for.
-        rate: f64,
-    },
-    /// Two wishes exclude each other, or one has no effect.
+    /// What is asked for makes no sense.
     #[error(transparent)]
-    Contradiction(#[from] Contradiction),
+    Misuse(#[from] Misuse),
     /// Onus does not take what it was told.
     #[error("configure the service {service:?}")]
     Config {
@@ -63,28 +52,32 @@ pub enum DemoError {
     },
 }
 
-/// Wishes that exclude each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Contradiction {
+/// What cannot be shown, with what could.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Misuse {
+    /// The number of requests is out of range.
+    #[error("the number of requests is {0}; allowed is 1 to {max}", max = Demo::REQUESTS_MAX)]
+    Requests(u64),
+    /// The failure rate is no share.
+    #[error("the failure rate is {0}; allowed is 0 to 1")]
+    FailureRate(f64),
     /// Somebody who never answers fails at no rate.
-    #[error(
-        "combine a hanging {0} with a failure rate below 1: it answers no request; \
-         leave out one of the two"
-    )]
+    #[error("a hanging {0} answers no request, whatever the failure rate; leave one of them out")]
     HangAtRate(Node),
     /// A shield is an answer.
     #[error(
-        "combine a hanging {0} with a shield: the caller's timeout passes before an answer \
-         could carry one; leave out one of the two"
+        "a shield is told in answers, and above a hanging {0} none comes in time; leave one of them out"
     )]
     HangBehindShield(Node),
     /// A shield is Onus.
-    #[error("put a shield on {0} and take Onus out of it; leave out one of the two")]
+    #[error(
+        "a shield on {0} needs Onus there; leave out the shield, or choose another service without claims"
+    )]
     ShieldWithoutOnus(Node),
     /// Only Onus can lose the context.
-    #[error("lose the context in {0} and take Onus out of it; leave out one of the two")]
+    #[error("{0} has no context to lose without Onus; choose two services")]
     ContextWithoutOnus(Node),
     /// The last service calls nobody.
-    #[error("change the calls of {0}, which makes none; choose one of A to F")]
+    #[error("{0} calls nobody, so its calls cannot be changed; allowed is A to F")]
     NoCalls(Node),
 }

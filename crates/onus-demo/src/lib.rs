@@ -20,7 +20,7 @@ mod topology;
 
 pub use crate::cluster::Cluster;
 pub use crate::demo::{Demo, Run};
-pub use crate::error::{Contradiction, DemoError};
+pub use crate::error::{DemoError, Misuse};
 pub use crate::load::{Load, Report, RetryPermission, SeenError};
 pub use crate::node::{Node, PerNode, UnknownNode};
 pub use crate::policy::Policy;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use http::StatusCode;
 use http_body_util::BodyExt;
@@ -22,6 +23,9 @@ pub struct Load {
     pub requests: u64,
     /// Requests at a time.
     pub concurrency: u64,
+    /// How long it takes until so many are under way. Requests that wait for the same timeouts
+    /// would otherwise all need the machine at the same moments, and be late.
+    pub ramp: Duration,
 }
 
 /// What a client has seen.
@@ -103,8 +107,14 @@ pub(crate) async fn send(
     let callee = Callee::new(&onus, &CalleeConfig::new(entry), address);
     let left = Arc::new(AtomicU64::new(load.requests));
     let mut clients = JoinSet::new();
-    for _ in 0..load.concurrency.min(load.requests) {
-        clients.spawn(client(callee.clone(), left.clone()));
+    let concurrency = load.concurrency.min(load.requests);
+    for position in 0..concurrency {
+        let delay = load.ramp.mul_f64(position as f64 / concurrency as f64);
+        let client = client(callee.clone(), left.clone());
+        clients.spawn(async move {
+            tokio::time::sleep(delay).await;
+            client.await
+        });
     }
     let mut report = Report::default();
     for part in clients.join_all().await {

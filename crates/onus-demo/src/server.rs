@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tower::Service as TowerService;
 
-use crate::service::Service;
+use crate::service::{NoAnswer, Service};
 
 /// The path under which a service tells how many requests it has handled; asking is not counted.
 pub(crate) const COUNT: &str = "/count";
@@ -23,7 +23,7 @@ pub(crate) const COUNT: &str = "/count";
 /// Serves `stack`, which ends in `service`, until dropped.
 pub(crate) async fn serve<S, B>(listener: TcpListener, service: Arc<Service>, stack: S)
 where
-    S: TowerService<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: TowerService<Request<Incoming>, Response = Response<B>, Error = NoAnswer>,
     S: Clone + Send + 'static,
     S::Future: Send,
     B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
@@ -44,7 +44,7 @@ where
 
 async fn connection<S, B>(stream: TcpStream, service: Arc<Service>, stack: S)
 where
-    S: TowerService<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: TowerService<Request<Incoming>, Response = Response<B>, Error = NoAnswer>,
     S: Clone + Send + 'static,
     S::Future: Send,
     B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
@@ -55,7 +55,7 @@ where
         let count = (request.uri().path() == COUNT).then(|| service.handled());
         let mut stack = stack.clone();
         async move {
-            Ok::<_, Infallible>(match count {
+            Ok::<_, NoAnswer>(match count {
                 Some(count) => Response::new(Either::Left(Full::from(count.to_string()))),
                 None => stack.call(request).await?.map(Either::Right),
             })

@@ -1,6 +1,5 @@
 //! What a service does with a request.
 
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,13 +40,18 @@ impl Service {
     }
 
     /// Handles a request.
-    pub(crate) async fn handle(self: Arc<Self>) -> Result<Response<Full<Bytes>>, Infallible> {
+    pub(crate) async fn handle(self: Arc<Self>) -> Result<Response<Full<Bytes>>, NoAnswer> {
         self.handled.fetch_add(1, Ordering::Relaxed);
         let status = match (self.config.fault, self.config.detached) {
             (Fault::Hangs, _) => std::future::pending().await,
-            (Fault::None | Fault::Fails(_), true) => finished(onus::spawn(self.work())).await,
-            (Fault::None | Fault::Fails(_), false) => self.work().await,
+            (Fault::None | Fault::Fails(_) | Fault::Silent, true) => {
+                finished(onus::spawn(self.clone().work())).await
+            }
+            (Fault::None | Fault::Fails(_) | Fault::Silent, false) => self.clone().work().await,
         };
+        if self.config.fault == Fault::Silent {
+            return Err(NoAnswer);
+        }
         let mut response = Response::new(Full::default());
         *response.status_mut() = status;
         Ok(response)
@@ -95,13 +99,18 @@ impl Service {
     /// Draws whether the service fails this request by itself.
     fn fails(&self) -> bool {
         match self.config.fault {
-            Fault::None | Fault::Hangs => false,
+            Fault::None | Fault::Silent | Fault::Hangs => false,
             Fault::Fails(rate) => {
                 self.random.lock().unwrap_or_else(PoisonError::into_inner).f64() < rate
             }
         }
     }
 }
+
+/// Closes the connection without an answer.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("answer at all")]
+pub(crate) struct NoAnswer;
 
 /// What a task returns. Its panic is the handler's.
 async fn finished<T>(task: JoinHandle<T>) -> T {

@@ -30,6 +30,8 @@ pub struct ServiceConfig {
     pub coverage: Coverage,
     /// Whether an operator's shield is up.
     pub shield: bool,
+    /// Whether it leaves a retry open where its callees met it with silence.
+    pub silent_claims: bool,
     /// Whether a handler goes on when its caller has gone.
     pub detached: bool,
     /// What is wrong with the service itself.
@@ -82,6 +84,8 @@ pub enum Fault {
     None,
     /// It calls its callees and then fails this share of the requests.
     Fails(f64),
+    /// It calls its callees and then closes the connection without an answer.
+    Silent,
     /// It never answers, and calls nobody.
     Hangs,
 }
@@ -134,6 +138,7 @@ impl ServiceConfig {
             mode: Mode::ENFORCE,
             coverage: Coverage::Correlated,
             shield: false,
+            silent_claims: false,
             detached: false,
             fault: Fault::None,
         }

@@ -4,14 +4,17 @@ mod json;
 mod table;
 
 use std::io::Write;
+use std::time::Duration;
 
 use anyhow::Context;
-use onus_demo::{Demo, DemoError, Policy, Run};
+use indicatif::{ProgressBar, ProgressStyle};
+use onus_demo::{Demo, Policy, Run};
 
 use crate::cli::{DemoOptions, Output};
+use crate::files;
 
 pub(crate) fn run(options: &DemoOptions) -> anyhow::Result<()> {
-    let demo = options.demo();
+    let demo = Demo { files: files::raise_limit(), ..options.demo() };
     demo.check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -28,10 +31,17 @@ pub(crate) fn run(options: &DemoOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn all_policies(demo: &Demo) -> Result<Vec<Run>, DemoError> {
+async fn all_policies(demo: &Demo) -> anyhow::Result<Vec<Run>> {
+    // Shown on a terminal only.
+    let progress = ProgressBar::new(Policy::ALL.len() as u64)
+        .with_style(ProgressStyle::with_template("{spinner} {pos} of {len} done: {msg} \u{2026}")?);
+    progress.enable_steady_tick(Duration::from_millis(100));
     let mut runs = Vec::new();
     for policy in Policy::ALL {
+        progress.set_message(policy.title());
         runs.push(demo.run(policy).await?);
+        progress.inc(1);
     }
+    progress.finish_and_clear();
     Ok(runs)
 }

@@ -1,0 +1,100 @@
+//! `onus demo` as people and tools run it.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn onus(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
+    command.env_remove("RUST_LOG").env("COLUMNS", "100").args(arguments.split_whitespace());
+    command.output().expect("the command runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("the output is text")
+}
+
+/// A run of which all counts are the same below D.
+fn run(policy: &str, [b, c, d]: [u64; 3]) -> Value {
+    let counts = json!({"A": 10, "B": b, "C": c, "D": d, "E": d, "F": d, "G": d});
+    json!({"policy": policy, "handled": counts, "expected": counts, "client_errors": 10})
+}
+
+#[test]
+fn json_is_for_tools() {
+    let output = onus("demo --requests 10 -o json");
+    assert_eq!(text(&output.stderr), "");
+    assert!(output.status.success());
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let expected = json!({
+        "schema_version": 1,
+        "requests": 10,
+        "runs": [
+            run("none", [10, 10, 10]),
+            run("everywhere", [20, 40, 80]),
+            run("budget", [11, 12, 13]),
+            run("ownership", [10, 10, 20]),
+            run("ownership-budget", [10, 10, 11]),
+        ],
+    });
+    assert_eq!(document, expected);
+}
+
+#[test]
+fn json_expects_nothing_where_nothing_is_given() {
+    let output = onus("demo --requests 4 --failure-rate 0.5 --output json");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(document["runs"][1]["expected"], Value::Null);
+    assert_eq!(document["runs"][0]["expected"]["G"], 4);
+}
+
+#[test]
+fn the_table_says_what_the_client_saw() {
+    let output = onus("demo --requests 4 --fail b");
+    let table = text(&output.stdout);
+    let mut lines = table.lines();
+    let headline = "A \u{2192} B \u{2192} C \u{2192} D \u{2192} E \u{2192} F \u{2192} G: \
+                    4 requests to A, B fails every request.";
+    assert_eq!(lines.next(), Some(headline));
+    for line in [
+        "ownership measured 4 8 8 8 8 8 8 4",
+        "formula 4 8 8 8 8 8 8",
+        "no retries failed with status 502 (no claim, ownership is off)",
+        "ownership failed at B, 1 hop down: retry closed",
+    ] {
+        let words = |line: &str| {
+            let words = line.split(['\u{2502}', '\u{2506}', ' ']).filter(|word| !word.is_empty());
+            words.map(ToOwned::to_owned).collect::<Vec<_>>().join(" ")
+        };
+        assert!(table.lines().any(|found| words(found) == line), "{line:?} in\n{table}");
+    }
+}
+
+#[test]
+fn help_is_as_reviewed() {
+    let output = onus("demo --help");
+    assert_eq!(text(&output.stdout), include_str!("help.txt"));
+}
+
+#[test]
+fn a_wrong_wish_is_refused_with_what_would_be_right() {
+    fn check(arguments: &str, message: &str) {
+        let output = onus(&format!("demo {arguments}"));
+        let stderr = text(&output.stderr);
+        assert_eq!(stderr.lines().next(), Some(message), "{stderr}");
+        assert!(stderr.ends_with("For more information, try '--help'.\n"), "{stderr}");
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""));
+    }
+    check(
+        "--fail H",
+        "error: invalid value 'H' for '--fail <NODE>': no service of the chain has this name; \
+         allowed is A, B, C, D, E, F or G",
+    );
+    check("--failure-rate 1.5", "error: the failure rate is 1.5; allowed is 0 to 1");
+    check("--requests 0", "error: the number of requests is 0; allowed is 1 to 1000000");
+    check(
+        "--hang --shield D",
+        "error: a shield is told in answers, and above a hanging D none comes in time; leave one \
+         of them out",
+    );
+}
