@@ -15,6 +15,11 @@ pub(crate) fn test() -> Result<(), Failure> {
         cargo("tests", &line).run()?;
     }
     cargo("doc tests", "test --doc --workspace --all-features --locked").run()?;
+    // Loom replaces locks and atomics in everything it is built with, hence a build of its own.
+    cargo("interleavings", "test --package onus-agent --lib drain --locked")
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", "target/loom")
+        .run()?;
     cargo("docs", "doc --no-deps --workspace --all-features --locked")
         .env("RUSTDOCFLAGS", "-D warnings")
         .run()
