@@ -148,7 +148,8 @@ impl Agent {
         }
     }
 
-    /// The edge from the procedure that `inbound` serves to `procedure` of `callee`.
+    /// The edge from the procedure that `inbound` serves to `procedure` of `callee`. An inbound
+    /// request of another agent counts as none.
     pub fn edge(
         &self,
         inbound: Option<&Inbound>,
@@ -156,7 +157,8 @@ impl Agent {
         procedure: Procedure,
         now: Timestamp,
     ) -> Arc<Edge> {
-        let caller = inbound.map_or(Procedure::NONE, Inbound::procedure);
+        let own = inbound.filter(|inbound| inbound.is_of(self));
+        let caller = own.map_or(Procedure::NONE, Inbound::procedure);
         self.edges.find(EdgeKey { caller, callee, procedure }, &self.symbols, now)
     }
 

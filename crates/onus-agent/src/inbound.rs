@@ -128,8 +128,8 @@ impl Inbound {
         &self.0.agent
     }
 
-    pub(crate) fn is_of(&self, agent: &Arc<Agent>) -> bool {
-        Arc::ptr_eq(&self.0.agent, agent)
+    pub(crate) fn is_of(&self, agent: &Agent) -> bool {
+        std::ptr::eq(&*self.0.agent, agent)
     }
 
     pub(crate) fn token(&self) -> &OnceLock<Token> {

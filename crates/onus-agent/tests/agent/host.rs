@@ -81,6 +81,11 @@ impl Service {
         self.call(None, callee, &Target::default())
     }
 
+    /// A call that the host ties to this request, if it can.
+    pub(crate) fn call_for(&self, inbound: Option<&Inbound>, callee: &str) -> Call<'_> {
+        self.call(inbound, callee, &Target::default())
+    }
+
     pub(crate) fn metrics(&self) -> Exposition {
         Exposition::of(&self.registry)
     }
