@@ -297,8 +297,8 @@ impl Inbound {
         taken
     }
 
-    /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request has
-    /// too many calls. `start` makes the call from the attempts of the one it repeats, if any, and
+    /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request is
+    /// over, as for a task that outlives it, or has too many calls. `start` makes the call from the attempts of the one it repeats, if any, and
     /// its first attempt counts as under way.
     pub(crate) fn call_started(
         &self,
@@ -307,6 +307,9 @@ impl Inbound {
         start: impl FnOnce(Option<Tries>) -> OutboundCall,
     ) -> Option<(SlotId, OutboundCall)> {
         self.step(|progress| {
+            if progress.stage == Stage::Over {
+                return None;
+            }
             let repeated = progress
                 .notes
                 .iter()

@@ -27,3 +27,32 @@ fn a_request_of_another_agent_is_none() {
     let own = "claimed;reason=own;attempt=1;origin=\"z\";hops=0";
     assert_eq!(line(&answer, "onus-claim"), own);
 }
+
+#[test]
+fn a_call_after_the_answer_belongs_to_no_request() {
+    // [correlate-5] [mark-2]
+    let service = Service::enforcing(|config| config.retry("b", retries(2)));
+    for cancelled in [false, true] {
+        let request = service.request_with(&[("onus-mark", "1")]);
+        let scope = request.inbound.clone();
+        let untied = || service.metrics().sum("onus_untied_calls_total", &[("callee", "b")]);
+        let before = untied();
+        // While the answer is made its calls are the request's own, its body's too.
+        let mut headers = crate::host::headers(&[]);
+        scope.answer(false, false, &mut headers, service.now());
+        let mut call = service.call_for(Some(&scope), "b");
+        assert_eq!(line(&call.send(), "onus-mark"), "1");
+        drop(call);
+        assert_eq!(untied(), before);
+        if cancelled {
+            scope.cancelled(service.now());
+        } else {
+            scope.finished(false, service.now());
+        }
+        let mut call = service.call_for(Some(&scope), "b");
+        assert_eq!(line(&call.send(), "onus-mark"), "", "cancelled: {cancelled}");
+        assert_eq!(untied(), before + 1.0, "cancelled: {cancelled}");
+        // And a late outcome of an earlier call changes nothing.
+        assert_eq!(line(&request.error(), "onus-claim"), "");
+    }
+}
