@@ -51,9 +51,9 @@ pin_project! {
     }
 }
 
-/// What an attempt came to.
+/// What an attempt without success came to.
 enum Attempted<R, E> {
-    Answer(Response<R>),
+    Failed(CallError, Response<R>),
     Error(E),
     TimedOut,
 }
@@ -105,7 +105,14 @@ where
             let call = this.call;
             let attempted = match this.state.as_mut().project() {
                 StateProj::Sending { future, timer } => match future.poll(cx) {
-                    Poll::Ready(Ok(response)) => Attempted::Answer(response),
+                    Poll::Ready(Ok(response)) => match call.answer(&response) {
+                        Answer::Failed(error) => Attempted::Failed(error, response),
+                        answer @ (Answer::Ok | Answer::Pending) => {
+                            this.state.set(State::Done);
+                            let pending = answer == Answer::Pending;
+                            return Poll::Ready(Ok(committed(call, response, pending)));
+                        }
+                    },
                     Poll::Ready(Err(error)) => Attempted::Error(error),
                     Poll::Pending => {
                         ready!(poll_timer(timer, cx));
@@ -171,7 +178,7 @@ where
     }
 }
 
-/// Books what an attempt came to and asks what follows.
+/// Books what a failed attempt came to and asks what follows.
 fn settle<S, C, B, R>(
     call: &mut Call<S, C, B>,
     attempted: Attempted<R, S::Error>,
@@ -182,32 +189,29 @@ where
     B: Body,
     R: Body,
 {
-    let (error, response) = match attempted {
-        Attempted::Answer(response) => match call.answer(&response) {
-            Answer::Failed(error) => (error, response),
-            Answer::Ok => return Next::Finish(Ok(committed(call, response, false))),
-            Answer::Pending => return Next::Finish(Ok(committed(call, response, true))),
-        },
+    match attempted {
+        Attempted::Failed(error, response) => {
+            let verdict = call.failed(error, Some(response.headers()));
+            match call.go_on(verdict) {
+                Ok((after, next)) => Next::Wait { after, rest: Some(response.into_body()), next },
+                Err(verdict) => Next::Finish(Ok(failed(call, &verdict, response))),
+            }
+        }
         Attempted::Error(error) => {
             let kind = told(|| call.hop.classify.classify(&error)).unwrap_or(CallError::Reset);
             let verdict = call.failed(kind, None);
-            return match call.go_on(verdict) {
+            match call.go_on(verdict) {
                 Ok((after, next)) => Next::Wait { after, rest: None, next },
                 Err(_) => Next::Finish(Err(error)),
-            };
+            }
         }
         Attempted::TimedOut => {
             let verdict = call.failed(CallError::Timeout, None);
-            return match call.go_on(verdict) {
+            match call.go_on(verdict) {
                 Ok((after, next)) => Next::Wait { after, rest: None, next },
                 Err(verdict) => Next::Finish(Ok(timed_out(call, &verdict))),
-            };
+            }
         }
-    };
-    let verdict = call.failed(error, Some(response.headers()));
-    match call.go_on(verdict) {
-        Ok((after, next)) => Next::Wait { after, rest: Some(response.into_body()), next },
-        Err(verdict) => Next::Finish(Ok(failed(call, &verdict, response))),
     }
 }
 
