@@ -5,5 +5,6 @@
 mod cast;
 #[cfg(test)]
 mod layers;
-#[cfg(all(test, feature = "axum", feature = "hyper", feature = "reqwest"))]
+#[cfg(test)]
+#[cfg(all(feature = "axum", feature = "hyper", feature = "reqwest"))]
 mod sockets;

@@ -1,4 +1,6 @@
 //! The layers in the stacks people use, over real connections.
 
+mod axum;
+mod hyper;
 mod peer;
 mod reqwest;

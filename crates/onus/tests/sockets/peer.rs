@@ -40,6 +40,8 @@ impl Peer {
         let accepting = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
+                // As real servers do; the last small packet would otherwise wait for an ack.
+                stream.set_nodelay(true).unwrap();
                 noted.lock().unwrap().connections += 1;
                 let noted = noted.clone();
                 let service = service_fn(move |request| answer(noted.clone(), answers, request));
