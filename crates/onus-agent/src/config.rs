@@ -317,12 +317,26 @@ impl CalleeRules {
     /// The rules for a procedure of the callee: its own retry rules, else those of its method,
     /// else the callee's.
     pub(crate) fn of(&self, procedure: &str) -> EdgeRules {
-        let method = procedure.split(' ').next().unwrap_or(procedure);
-        let own = |name: &str| self.procedures.iter().find(|(own, _)| own == name);
-        own(procedure).or_else(|| own(method)).map_or(self.all, |(_, own)| {
+        self.own(procedure).map_or(self.all, |(_, own)| {
             let policy = EdgePolicy { retry: own.policy.retry, ..self.all.policy };
             EdgeRules { policy, ..*own }
         })
+    }
+
+    /// Under which name the procedure has retry rules of its own: as it is, or by its method.
+    pub(crate) fn own_name(&self, procedure: &str) -> Option<&str> {
+        self.own(procedure).map(|(name, _)| name.as_str())
+    }
+
+    /// Procedures and methods with retry rules of their own.
+    pub(crate) fn own_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.procedures.iter().map(|(name, _)| name.as_str())
+    }
+
+    fn own(&self, procedure: &str) -> Option<&(String, EdgeRules)> {
+        let method = procedure.split(' ').next().unwrap_or(procedure);
+        let own = |name: &str| self.procedures.iter().find(|(own, _)| own == name);
+        own(procedure).or_else(|| own(method))
     }
 
     /// Whether a retry policy names the callee.

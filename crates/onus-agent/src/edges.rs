@@ -150,6 +150,8 @@ pub(crate) struct EdgeTable {
     ids: papaya::HashMap<EdgeKey, EdgeId, RandomState>,
     /// One place for each edge, filled from the front; read without a lock.
     edges: Box<[OnceLock<Arc<Edge>>]>,
+    /// How many places there are for edges that share nothing.
+    limit: usize,
     /// How many places are taken; locked while an edge is added.
     len: Mutex<usize>,
     rules: Vec<CalleeRules>,
@@ -158,13 +160,14 @@ pub(crate) struct EdgeTable {
 }
 
 impl EdgeTable {
-    /// A table for `limit` edges, and one more for each configured callee and all others together,
-    /// on which further edges are booked.
+    /// A table for `limit` edges, and one more for each set of rules and all others together, on
+    /// which further edges are booked.
     pub(crate) fn new(limit: usize, rules: Vec<CalleeRules>) -> Self {
-        let places = limit + rules.len() + 1;
+        let shared = 1 + rules.iter().map(|rules| 1 + rules.own_names().len()).sum::<usize>();
         Self {
             ids: papaya::HashMap::with_hasher(RandomState::default()),
-            edges: (0..places).map(|_| OnceLock::new()).collect(),
+            edges: (0..limit + shared).map(|_| OnceLock::new()).collect(),
+            limit,
             len: Mutex::new(0),
             rules,
             overflows: Counter::default(),
@@ -203,11 +206,10 @@ impl EdgeTable {
 
     /// Whether only the places of shared edges are left.
     fn is_full(&self) -> bool {
-        let room = self.edges.len() - self.rules.len() - 1;
-        self.edges[room - 1].get().is_some()
+        self.edges[self.limit - 1].get().is_some()
     }
 
-    /// Adds an edge. Each of the `rules.len() + 1` shared keys has a place, so there is room.
+    /// Adds an edge. Each shared key has a place, so there is room.
     fn add(&self, key: EdgeKey, symbols: &Symbols, now: Timestamp) -> Arc<Edge> {
         let mut len = lock(&self.len);
         // Another thread may have added it, or taken the last place, since it was not found.
@@ -230,11 +232,22 @@ impl EdgeTable {
         edge
     }
 
+    /// The edge that stands for this one where there is no room: one for each set of rules, so
+    /// that no call is retried under the rules of another.
     fn shared_key(&self, key: EdgeKey, symbols: &Symbols) -> EdgeKey {
         let callee = symbols.name(key.callee);
-        let configured = self.rules.iter().any(|rules| *rules.callee == **callee);
-        let callee = if configured { key.callee } else { Symbol::OTHER };
-        EdgeKey { caller: Procedure::OTHER, callee, procedure: Procedure::OTHER }
+        let shared = |callee, procedure| EdgeKey { caller: Procedure::OTHER, callee, procedure };
+        let Some(rules) = self.rules.iter().find(|rules| *rules.callee == **callee) else {
+            return shared(Symbol::OTHER, Procedure::OTHER);
+        };
+        let procedure = match rules.own_name(&key.procedure.display(symbols).to_string()) {
+            None => Procedure::OTHER,
+            Some(method) if *method == **symbols.name(key.procedure.method) => {
+                Procedure { route: Symbol::OTHER, ..key.procedure }
+            }
+            Some(_) => key.procedure,
+        };
+        shared(key.callee, procedure)
     }
 }
 
