@@ -90,6 +90,13 @@ impl Edge {
         &self.policy
     }
 
+    /// Whether the edge stands for several that a full table could not keep apart.
+    pub(crate) fn is_shared(&self) -> bool {
+        let EdgeKey { caller, callee, procedure } = self.key;
+        let names = [caller.method, caller.route, callee, procedure.method, procedure.route];
+        names.contains(&Symbol::OTHER)
+    }
+
     /// The class that decisions use.
     #[must_use]
     pub fn class(&self) -> EdgeClass {

@@ -67,6 +67,10 @@ impl Agent {
             }
             let total = edge.counters.edge_counts();
             let minute = since(total, std::mem::replace(&mut learned.edges[index], total));
+            // Failures that one part survives say nothing of the others.
+            if edge.is_shared() {
+                continue;
+            }
             let frozen = frozen_callers.contains(&edge.key.caller);
             if let Some(finding) = edge.learn(|memory| memory.minute(minute, frozen, now), now) {
                 self.tell_class(edge, &finding);

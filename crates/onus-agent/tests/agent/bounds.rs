@@ -1,7 +1,9 @@
 //! Full tables: nothing is lost but the difference between what no longer fits.
 
+use std::time::Duration;
+
 use http::Method;
-use onus_agent::{AgentConfig, Limits, Procedure, RetryPolicy};
+use onus_agent::{AgentConfig, EdgeClass, Limits, Procedure, RetryPolicy};
 
 use crate::exposition::Exposition;
 use crate::host::{Reply, Service, Target, retries};
@@ -95,6 +97,29 @@ fn an_edge_without_room_keeps_the_rules_of_its_procedure() {
             let name = procedure.display(symbols).to_string();
             assert_eq!(found, attempts, "{name}, round {round}");
         }
+    }
+}
+
+#[test]
+fn a_shared_edge_proves_nothing_about_its_parts() {
+    // [claim-3] [class-5]
+    for shared in [false, true] {
+        let edges = if shared { LEAST } else { 100 };
+        let service = service(Limits { edges, ..Limits::default() }, |_| {});
+        for n in 0..LEAST {
+            service.edge(None, &format!("filler-{n}"), "/out");
+        }
+        // What fails here is always survived.
+        for _ in 0..100 {
+            let request = service.request();
+            request.call("d").play(&[Reply::Error("claimed")]);
+            request.ok();
+        }
+        service.pass(Duration::from_secs(61));
+        service.agent.tick(service.now());
+        let class = service.edge(Some(&service.request().inbound), "d", "/out").class();
+        let expected = if shared { EdgeClass::Unknown } else { EdgeClass::FailOpen };
+        assert_eq!(class, expected, "shared: {shared}");
     }
 }
 
