@@ -66,12 +66,17 @@ impl Agent {
             linger: limits.linger,
             ..Default::default()
         };
+        let symbols = Symbols::new(limits.names);
+        // First, so that no flood of other names takes a policy out of force.
+        for rules in &rules {
+            rules.intern(&symbols);
+        }
         let agent = Self {
             service: config.service.as_str().into(),
             silent_claims: config.silent_claims,
             untrusted_callers: config.untrusted_callers,
             claims: ClaimHeaders { alias: config.claim_alias.clone() },
-            symbols: Symbols::new(limits.names),
+            symbols,
             procedures: ProcedureTable::new(limits.procedures),
             edges: EdgeTable::new(limits.edges, rules),
             switches: Switchboard::new(config.mode),

@@ -8,6 +8,7 @@ use onus_core::{DeclaredRetries, EdgeClass, EdgePolicy, ErrorSet, Mode};
 use onus_learn::Annotation;
 
 use crate::policy::{PolicyError, RetryPolicy, Timeouts};
+use crate::symbols::Symbols;
 
 /// What a service's agent is told at the start.
 ///
@@ -326,6 +327,14 @@ impl CalleeRules {
     /// Under which name the procedure has retry rules of its own: as it is, or by its method.
     pub(crate) fn own_name(&self, procedure: &str) -> Option<&str> {
         self.own(procedure).map(|(name, _)| name.as_str())
+    }
+
+    /// Gives the callee, and procedures with rules of their own, their names.
+    pub(crate) fn intern(&self, symbols: &Symbols) {
+        let names = self.own_names().flat_map(|name| name.split(' '));
+        for name in names.chain([self.callee.as_str()]) {
+            let _ = symbols.intern(name);
+        }
     }
 
     /// Procedures and methods with retry rules of their own.

@@ -143,6 +143,27 @@ fn procedures_without_room_share_one() {
 }
 
 #[test]
+fn names_without_room_leave_policies_in_force() {
+    // [fault-2]
+    let limits = Limits { names: LEAST, ..Limits::default() };
+    let service = service(limits, |config| config.retry("b", retries(2)));
+    for n in 0..LEAST {
+        let _ = service.agent.symbols().intern(&format!("/raw/path/{n}"));
+    }
+    let request = service.request();
+    let second = request.call("b").play(&[Reply::Error("claimed"), Reply::Error("claimed")]);
+    assert_eq!(second, crate::host::stopped(onus_agent::Stop::Exhausted));
+    assert_eq!(
+        request.claim(),
+        "unclaimed;reason=exhausted;attempt=1;origin=\"b\";hops=1",
+        "a configured callee has its name"
+    );
+    let page = service.metrics();
+    assert!(overflows(&page, "names") > 0.0);
+    assert_eq!(page.sum("onus_calls_total", &[("callee", "b")]), 1.0);
+}
+
+#[test]
 fn requests_without_room_are_served_and_context_lost() {
     // [fault-2] [correlate-5]
     let limits = Limits { live_requests: LEAST, ..Limits::default() };
