@@ -123,14 +123,17 @@ impl Agent {
     }
 
     /// Files a request under a token, and under the ids that its calls may carry as well, so that
-    /// [`Self::inbound_of`] finds it. `None` where too many requests are live: its calls are then
-    /// context-lost.
+    /// [`Self::inbound_of`] finds it; once, whoever else asks again. `None` where too many requests
+    /// are live: its calls are then context-lost.
     pub fn file<'a>(
         &self,
         inbound: &Inbound,
         ids: impl Iterator<Item = &'a [u8]>,
         now: Timestamp,
     ) -> Option<Token> {
+        if let Some(&token) = inbound.token().get() {
+            return Some(token);
+        }
         let token = self.correlator.open(ids, inbound.clone(), now)?;
         Some(*inbound.token().get_or_init(|| token))
     }

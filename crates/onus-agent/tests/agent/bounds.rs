@@ -190,6 +190,19 @@ fn requests_without_room_are_served_and_context_lost() {
 }
 
 #[test]
+fn filing_a_request_twice_leaves_one_entry() {
+    let service = service(Limits::default(), |_| {});
+    let request = service.request();
+    let ids = || [&b"trace"[..]].into_iter();
+    let token = service.agent.file(&request.inbound, ids(), service.now());
+    assert_eq!(service.agent.file(&request.inbound, ids(), service.now()), token);
+    assert!(token.is_some());
+    request.ok();
+    let entries = service.metrics().sum("onus_correlation_entries", &[]);
+    assert_eq!(entries, 0.0);
+}
+
+#[test]
 fn calls_beyond_the_room_of_a_request_are_context_lost() {
     // [correlate-5] [claim-2] [fault-2]
     let service = service(Limits::default(), |_| {});
