@@ -26,9 +26,7 @@ pub(crate) fn run(options: &DemoOptions) -> anyhow::Result<()> {
         Output::Json => json::render(&demo, &runs)?,
     };
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("write the result")
 }
 
 async fn all_policies(demo: &Demo) -> anyhow::Result<Vec<Run>> {
