@@ -143,11 +143,16 @@ impl Edge {
         }
     }
 
+    /// Tells the budget of the calls since the last time.
+    ///
+    /// Each call that starts looks first whether a second has passed, so what was counted since
+    /// then was counted within that second, however long ago it is.
     fn drain(&self, memory: &mut Memory, now: Timestamp) {
+        let last = Timestamp::from_nanos(self.drained_at.swap(now.as_nanos(), Ordering::Relaxed));
         if let Some(budget) = &mut memory.state.budget {
-            memory.drained.drain(&self.tally, budget, now);
+            let counted_at = now.min(last.saturating_add(DRAIN_INTERVAL));
+            memory.drained.drain(&self.tally, budget, counted_at);
         }
-        self.drained_at.store(now.as_nanos(), Ordering::Relaxed);
     }
 }
 

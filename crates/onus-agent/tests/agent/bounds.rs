@@ -207,7 +207,7 @@ fn calls_beyond_the_room_of_a_request_are_context_lost() {
     // [correlate-5] [claim-2] [fault-2]
     let service = service(Limits::default(), |_| {});
     let request = service.request();
-    let target = Target { body: None, ..Target::default() };
+    let target = Target { body: None, ..Target::GET };
     let open: Vec<_> = (0..1024).map(|_| request.call_to("b", &target)).collect();
     let page = service.metrics();
     assert_eq!((overflows(&page, "calls"), page.sum("onus_untied_calls_total", &[])), (0.0, 0.0));

@@ -78,12 +78,12 @@ impl Service {
 
     /// A call that belongs to no request.
     pub(crate) fn untied_call(&self, callee: &str) -> Call<'_> {
-        self.call(None, callee, &Target::default())
+        self.call(None, callee, &Target::GET)
     }
 
     /// A call that the host ties to this request, if it can.
     pub(crate) fn call_for(&self, inbound: Option<&Inbound>, callee: &str) -> Call<'_> {
-        self.call(inbound, callee, &Target::default())
+        self.call(inbound, callee, &Target::GET)
     }
 
     pub(crate) fn metrics(&self) -> Exposition {
@@ -116,10 +116,9 @@ pub(crate) struct Target {
     pub(crate) body: Option<&'static str>,
 }
 
-impl Default for Target {
-    fn default() -> Self {
-        Self { method: MethodKind::Safe, route: "/out", body: Some("") }
-    }
+impl Target {
+    /// `GET /out`, without a body.
+    pub(crate) const GET: Self = Self { method: MethodKind::Safe, route: "/out", body: Some("") };
 }
 
 /// A request that the service serves.
@@ -132,7 +131,7 @@ pub(crate) struct Request<'a> {
 
 impl<'a> Request<'a> {
     pub(crate) fn call(&self, callee: &str) -> Call<'a> {
-        self.call_to(callee, &Target::default())
+        self.call_to(callee, &Target::GET)
     }
 
     pub(crate) fn call_to(&self, callee: &str, target: &Target) -> Call<'a> {

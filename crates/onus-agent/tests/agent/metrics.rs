@@ -65,7 +65,7 @@ fn happen(service: &Service) {
                     call.fail_by(CallError::Http(503), Some(&[]), false);
                 });
                 call_by(&request, callee, |call| call.outbound.refused(Stop::NoTime));
-                let post = Target { method: onus_agent::MethodKind::Unsafe, ..Target::default() };
+                let post = Target { method: onus_agent::MethodKind::Unsafe, ..Target::GET };
                 request.call_to(callee, &post).play(&[Reply::Silence]);
                 finish(request, false);
                 service.untied_call(callee).play(&[Reply::Silence]);
@@ -314,7 +314,7 @@ fn budgets_and_their_bounds_show() {
         service.pass(Duration::from_secs(seconds));
         let request = service.request();
         // Without a body that is known, none of them is a repeat of another.
-        let target = Target { body: None, ..Target::default() };
+        let target = Target { body: None, ..Target::GET };
         for _ in 0..calls {
             request.call_to("b", &target).play(&[Reply::Hang]);
         }
