@@ -189,6 +189,7 @@ mod tests {
         ] {
             assert_eq!(mode.arm(Lot(lot), halvings), arm, "{mode:?} {lot} {halvings}");
         }
+        assert_eq!(Share::percent(100), Some(Share::ALL));
         assert_eq!(Share::percent(101), None);
         assert_eq!(Share::percent(7).map(Share::basis_points), Some(700));
     }

@@ -134,6 +134,17 @@ mod tests {
     }
 
     #[test]
+    fn defaults_are_those_of_the_protocol() {
+        // [decide-9] [decide-13] [decide-16] [probe-5]
+        let policy = RetryPolicy::new(3).unwrap();
+        assert_eq!(policy.errors, ErrorSet::failures());
+        assert_eq!(policy.min_attempt_time, Duration::from_millis(10));
+        assert_eq!(policy.backoff, Backoff::default());
+        assert_eq!(policy.budget, Some(BudgetConfig::default()));
+        assert!(policy.probes && !policy.gate && !policy.unsafe_methods);
+    }
+
+    #[test]
     fn methods_and_errors_that_a_policy_covers() {
         // [decide-5] [decide-16]
         let plain = RetryPolicy::new(2).unwrap();

@@ -1,11 +1,10 @@
 //! One service: the moments of a step vector handed to the core.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use onus_core::{
     Arm, Circumstances, EdgeId, EdgePolicy, EdgeState, InboundCall, Lot, Mode, OutboundCall,
-    SHIELD_DEFAULT, Shield, SlotId, Stop, Terms, Timestamp, Verdict, criteria_met, time_for_callee,
+    SHIELD_DEFAULT, Shield, SlotId, Stop, Terms, Timestamp, Verdict, criteria_met,
 };
 
 use super::load;
@@ -187,10 +186,9 @@ impl Service {
             return Ok([Fact::Then(Then::Stop(stop))].into());
         }
         let mark = Fact::Mark(outbound.mark());
-        let left = outbound.terms().deadline.map(|deadline| deadline.saturating_since(now));
+        let allows = outbound.time_for_attempt(None, now).map(Fact::Allows);
         outbound.on_sent();
         self.report(step.call.as_ref())?;
-        let allows = left.map(|left: Duration| Fact::Allows(time_for_callee(left)));
         Ok(Observation([mark].into_iter().chain(allows).collect()))
     }
 
