@@ -1,7 +1,7 @@
 //! The edges of a service: found by key, bounded, never evicted.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -138,9 +138,12 @@ impl Edge {
 
     /// Tells the budget of the calls so far, if nobody else is at it.
     pub(crate) fn drain_if_free(&self, now: Timestamp) {
-        if let Ok(mut memory) = self.memory.try_lock() {
-            self.drain(&mut memory, now);
-        }
+        let mut memory = match self.memory.try_lock() {
+            Ok(memory) => memory,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        self.drain(&mut memory, now);
     }
 
     /// Tells the budget of the calls since the last time.
@@ -281,5 +284,58 @@ fn class_from_byte(byte: u8) -> EdgeClass {
         1 => EdgeClass::FailClose,
         2 => EdgeClass::FailOpen,
         _ => EdgeClass::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use onus_core::RetryPolicy;
+
+    use super::*;
+
+    fn edge() -> Edge {
+        let mut rules = CalleeRules::new("b");
+        rules.all.policy.retry = RetryPolicy::new(2);
+        let key =
+            EdgeKey { caller: Procedure::NONE, callee: Symbol::OTHER, procedure: Procedure::NONE };
+        Edge::new(EdgeId(0), key, &rules, "GET", Timestamp::ZERO)
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn every_class_survives_its_byte() {
+        for class in [EdgeClass::FailClose, EdgeClass::FailOpen, EdgeClass::Unknown] {
+            assert_eq!(class_from_byte(class_to_byte(class)), class);
+        }
+    }
+
+    #[test]
+    fn what_a_panic_left_locked_is_used_as_it_is() {
+        // [fault-1]
+        let edge = edge();
+        let panics = |broken: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(broken)).is_err());
+        panics(&|| {
+            let _memory = edge.memory(at(0));
+            panic!("in a decision");
+        });
+        panics(&|| {
+            edge.learn(|_| panic!("in learning"), at(0));
+        });
+        let balance = |now| edge.memory(now).state.budget.as_ref().unwrap().balance(now);
+        assert_eq!(balance(at(0)), 1);
+        for _ in 0..100 {
+            edge.tally.call();
+        }
+        assert!(edge.is_drain_due(at(1)));
+        edge.drain_if_free(at(1));
+        assert!(!edge.is_drain_due(at(1)), "it was drained");
+        assert_eq!(balance(at(1)), 11);
+        assert_eq!(edge.finding(at(1)).class, EdgeClass::Unknown);
+        assert_eq!(edge.learn(|_| {}, at(1)), None);
     }
 }
