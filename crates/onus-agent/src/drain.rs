@@ -83,16 +83,57 @@ mod tests {
         }
     }
 
+    #[cfg(not(loom))]
+    #[test]
+    fn many_threads_lose_and_double_nothing() {
+        // [budget-4] [budget-9]
+        use std::sync::Mutex;
+
+        const THREADS: u64 = 64;
+        const CALLS: u64 = 500;
+        for deposit in [Deposit::Request, Deposit::Success] {
+            let tally = Tally::default();
+            let edge = Mutex::new((Drained::default(), one_token_a_call(deposit)));
+            let drain = || {
+                let mut guard = edge.lock().unwrap();
+                let (drained, budget) = &mut *guard;
+                drained.drain(&tally, budget, Timestamp::ZERO);
+                budget.balance(Timestamp::ZERO)
+            };
+            std::thread::scope(|scope| {
+                for thread in 0..THREADS {
+                    let (tally, drain) = (&tally, &drain);
+                    scope.spawn(move || {
+                        for call in 1..=CALLS {
+                            tally.call();
+                            tally.success();
+                            if (call + thread) % 7 == 0 {
+                                assert!(drain() >= call, "the thread's own calls are told");
+                            }
+                        }
+                    });
+                }
+            });
+            assert_eq!(drain(), THREADS * CALLS, "{deposit:?}");
+        }
+    }
+
     /// All interleavings of two callers and two drains: no deposit is lost, none is made twice.
     #[cfg(loom)]
     #[test]
     fn no_interleaving_loses_or_doubles_a_deposit() {
+        for deposit in [Deposit::Request, Deposit::Success] {
+            model(deposit);
+        }
+    }
+
+    #[cfg(loom)]
+    fn model(deposit: Deposit) {
         use loom::sync::{Arc, Mutex};
 
-        loom::model(|| {
+        loom::model(move || {
             let tally = Arc::new(Tally::default());
-            let budget = one_token_a_call(Deposit::Request);
-            let edge = Arc::new(Mutex::new((Drained::default(), budget)));
+            let edge = Arc::new(Mutex::new((Drained::default(), one_token_a_call(deposit))));
             let drain = |tally: &Tally, edge: &Mutex<(Drained, RetryBudget)>| {
                 let mut guard = edge.lock().unwrap();
                 let (drained, budget) = &mut *guard;
@@ -104,6 +145,7 @@ mod tests {
                     let (tally, edge) = (tally.clone(), edge.clone());
                     loom::thread::spawn(move || {
                         tally.call();
+                        tally.success();
                         // The caller's own call is in the budget by the time it asks.
                         assert!(drain(&tally, &edge) >= 1);
                     })

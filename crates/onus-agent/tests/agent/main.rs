@@ -13,4 +13,5 @@ mod host;
 mod mark;
 mod metrics;
 mod retries;
+mod threads;
 mod trust;
