@@ -19,7 +19,7 @@ use crate::procedures::ProcedureTable;
 use crate::switch::{Source, SwitchError, Switchboard, Switches};
 use crate::symbols::{Procedure, Symbol, Symbols};
 use crate::trace_context;
-use crate::wire::{self, ClaimHeaders};
+use crate::wire::{self, Carried, ClaimHeaders};
 
 /// The agent of one service.
 ///
@@ -91,13 +91,14 @@ impl Agent {
     }
 
     /// A request for `procedure` arrives with these headers. `bits` are random, for the lot of a
-    /// request without a trace id. Onus's own headers are taken out: the application must not copy
-    /// them.
+    /// request without a trace id; `now` is asked where the request says how much time it allows.
+    /// Onus's own headers are taken out: the application must not copy them.
     pub fn request_arrived(
         self: &Arc<Self>,
         headers: &mut HeaderMap,
         procedure: Procedure,
         bits: u64,
+        now: impl FnOnce() -> Timestamp,
     ) -> Inbound {
         let mode = self.mode();
         let mut arrival = Arrival {
@@ -106,12 +107,18 @@ impl Agent {
             lot: lot(mode, headers, bits),
             marked: false,
             attempt: 1,
+            deadline: None,
             untied_before: self.untied_calls(),
         };
         if self.untrusted_callers && mode != Mode::Off {
             self.claims.strip_untrusted(headers);
         }
-        if wire::has_attempt_or_mark(headers) {
+        let carried = Carried::by(headers);
+        if carried.time {
+            let allowed = wire::time_allowed(headers);
+            arrival.deadline = allowed.map(|allowed| now().saturating_add(allowed));
+        }
+        if carried.attempt_or_mark {
             arrival.attempt = wire::attempt_seen(headers);
             if mode != Mode::Off {
                 arrival.marked = wire::is_marked(headers);

@@ -28,6 +28,7 @@ struct Served {
     marked: bool,
     /// Which attempt of its caller this request is.
     attempt: u32,
+    deadline: Option<Timestamp>,
     token: OnceLock<Token>,
     /// Whether something broke inside Onus on behalf of the request.
     faulted: AtomicBool,
@@ -47,7 +48,10 @@ struct Progress {
 enum Stage {
     Serving,
     Answered,
-    Over,
+    /// The caller has gone. A handler that goes on all the same still serves this request: its
+    /// calls carry the mark and keep to the deadline.
+    Cancelled,
+    Finished,
 }
 
 /// What is kept of a call without success: who is said to be at fault, and how to recognise a
@@ -83,6 +87,7 @@ pub(crate) struct Arrival {
     pub(crate) lot: Lot,
     pub(crate) marked: bool,
     pub(crate) attempt: u32,
+    pub(crate) deadline: Option<Timestamp>,
     pub(crate) untied_before: u64,
 }
 
@@ -96,6 +101,7 @@ impl Inbound {
             lot: arrival.lot,
             marked: arrival.marked,
             attempt: arrival.attempt,
+            deadline: arrival.deadline,
             token: OnceLock::new(),
             faulted: AtomicBool::new(false),
             untied_before: arrival.untied_before,
@@ -117,6 +123,12 @@ impl Inbound {
     #[must_use]
     pub fn arm(&self) -> Arm {
         self.0.mode.arm(self.0.lot, 0)
+    }
+
+    /// When the caller gives up; `None` where it did not say.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.0.deadline
     }
 
     /// The arm for a call on `edge`, whose enforce share the brake may have lowered.
@@ -231,10 +243,10 @@ impl Inbound {
         let agent = &self.0.agent;
         let counters = &self.0.procedure.counters;
         let mut progress = lock(&self.0.progress);
-        if progress.stage == Stage::Over {
+        if progress.stage >= Stage::Cancelled {
             return;
         }
-        progress.stage = Stage::Over;
+        progress.stage = Stage::Finished;
         let arm = counters.arm(self.arm());
         if failed { &arm.failed } else { &arm.ok }.add();
         let taught = if self.is_faulted() {
@@ -263,7 +275,7 @@ impl Inbound {
 
     /// The caller has gone before it had the whole answer: the request teaches nothing.
     pub fn cancelled(&self, now: Timestamp) {
-        if self.advance(Stage::Over) {
+        if self.advance(Stage::Cancelled) {
             self.0.procedure.counters.arm(self.arm()).cancelled.add();
             self.0.agent.forget(self, true, now);
         }
@@ -298,8 +310,8 @@ impl Inbound {
     }
 
     /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request is
-    /// over, as for a task that outlives it, or has too many calls. `start` makes the call from the attempts of the one it repeats, if any, and
-    /// its first attempt counts as under way.
+    /// finished, as for a task that outlives it, or has too many calls. `start` makes the call from
+    /// the attempts of the one it repeats, if any, and its first attempt counts as under way.
     pub(crate) fn call_started(
         &self,
         edge: &Edge,
@@ -307,7 +319,7 @@ impl Inbound {
         start: impl FnOnce(Option<Tries>) -> OutboundCall,
     ) -> Option<(SlotId, OutboundCall)> {
         self.step(|progress| {
-            if progress.stage == Stage::Over {
+            if progress.stage == Stage::Finished {
                 return None;
             }
             let repeated = progress

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 use onus_core::{
@@ -14,7 +14,7 @@ use crate::agent::Agent;
 use crate::counters::Place;
 use crate::edges::Edge;
 use crate::inbound::{CallIdentity, Inbound, Origin};
-use crate::wire::{self, ParsedClaim};
+use crate::wire::{self, Carried, ParsedClaim};
 
 /// One logical call. Dropped without an outcome, it counts as abandoned.
 pub struct Outbound {
@@ -22,6 +22,8 @@ pub struct Outbound {
     edge: Arc<Edge>,
     call: OutboundCall,
     identity: CallIdentity,
+    /// What the application's request carries.
+    carried: Carried,
     stage: Stage,
     /// What let the retry pass that is under way, or waits to be sent.
     retry: Option<Retry>,
@@ -99,6 +101,10 @@ impl Outbound {
     ) -> Self {
         let halvings = edge.halvings.load(Ordering::Relaxed);
         let identity = CallIdentity { callee: edge.key.callee, head: start.head, body: start.body };
+        let carried = Carried::by(headers);
+        // What the application itself allows, and the edge's limit.
+        let allowed = if carried.time { wire::time_allowed(headers) } else { None };
+        let own_limits = allowed.into_iter().chain(edge.timeouts.overall).min();
         let terms = |tied: Option<&Inbound>| Terms {
             arm: match tied {
                 Some(inbound) => inbound.arm_on(halvings),
@@ -106,7 +112,11 @@ impl Outbound {
             },
             marked: tied.is_some_and(Inbound::is_marked),
             method: start.method,
-            deadline: edge.timeouts.overall.map(|overall| now.saturating_add(overall)),
+            deadline: tied
+                .and_then(Inbound::deadline)
+                .into_iter()
+                .chain(own_limits.map(|limit| now.saturating_add(limit)))
+                .min(),
         };
         let begin = |tied: Option<&Inbound>, repeated| {
             let mut call = match repeated {
@@ -137,7 +147,7 @@ impl Outbound {
             }
         };
         let (stage, retry, origin) = (Stage::Unsent, None, None);
-        Self { owner, edge, call, identity, stage, retry, origin }
+        Self { owner, edge, call, identity, carried, stage, retry, origin }
     }
 
     /// The edge of the call.
@@ -175,12 +185,18 @@ impl Outbound {
 
     /// An attempt leaves: gives its headers the mark and the attempt's number, and takes out what
     /// the application copied from elsewhere.
-    pub fn attempt_started(&mut self, headers: &mut HeaderMap) {
+    ///
+    /// `now` is asked where the attempt has a time limit, which its headers then say.
+    pub fn attempt_started(&mut self, headers: &mut HeaderMap, now: impl FnOnce() -> Timestamp) {
         if self.stage == Stage::Unsent {
             // Counted when the call started.
             self.stage = Stage::Open;
         } else {
             self.retry_sent();
+        }
+        let per_try = self.edge.timeouts.per_try;
+        if per_try.is_some() || self.deadline().is_some() {
+            self.write_time_allowed(headers, per_try, now());
         }
         if self.arm().is_off() {
             return;
@@ -191,9 +207,21 @@ impl Outbound {
         }
         let mark = self.call.mark();
         let attempt = self.call.tries().sent;
-        if mark || attempt > 1 || wire::has_attempt_or_mark(headers) {
+        if mark || attempt > 1 || self.carried.attempt_or_mark {
             wire::write_mark(headers, mark);
             wire::write_attempt(headers, attempt);
+        }
+    }
+
+    fn write_time_allowed(
+        &self,
+        headers: &mut HeaderMap,
+        per_try: Option<Duration>,
+        now: Timestamp,
+    ) {
+        if let Some(allowed) = self.call.time_for_attempt(per_try, now) {
+            let grpc = self.call.terms().method == MethodKind::Grpc;
+            wire::write_time_allowed(headers, allowed, grpc);
         }
     }
 

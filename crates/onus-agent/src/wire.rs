@@ -15,7 +15,7 @@ mod pushback;
 mod structured;
 mod veto;
 
-pub use attempt::{attempt_seen, has_attempt_or_mark, is_marked, write_attempt, write_mark};
+pub use attempt::{Carried, attempt_seen, is_marked, write_attempt, write_mark};
 pub use claim_headers::{ClaimHeaders, ParsedClaim};
 pub use claim_text::{CLAIM_MAX, ClaimText, InvalidClaim, ORIGIN_MAX};
 pub use deadline::{time_allowed, write_time_allowed};

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::claim::{CalleeClaim, Claim};
 use crate::criteria::{Ending, criteria_met};
+use crate::deadline::time_for_callee;
 use crate::decision::{Facts, PushbackFact, Stop, decide, decide_unsuppressed};
 use crate::draw::Draw;
 use crate::edge::EdgeState;
@@ -205,6 +206,14 @@ impl OutboundCall {
             Some(deadline) if deadline <= now => Err(Stop::NoTime),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// The time that an attempt may say it has (protocol §6): what is left of the deadline, or the
+    /// attempt's own limit where that is shorter, less the margin; `None` without either.
+    #[must_use]
+    pub fn time_for_attempt(&self, per_try: Option<Duration>, now: Timestamp) -> Option<Duration> {
+        let left = self.terms.deadline.map(|deadline| deadline.saturating_since(now));
+        left.into_iter().chain(per_try).min().map(time_for_callee)
     }
 
     /// An attempt leaves the host.

@@ -6,6 +6,7 @@
 //! whatever breaks in them. Decisions are `onus-core`'s, shared state is `onus-agent`'s; this crate
 //! only carries them into `tower` services. Hosts that are not made of layers sit beside it.
 
+mod answer;
 mod clock;
 #[cfg(feature = "hyper")]
 pub mod hyper;

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod cast;
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 #[cfg(all(feature = "axum", feature = "hyper", feature = "reqwest"))]

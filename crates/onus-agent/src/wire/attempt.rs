@@ -3,7 +3,8 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::names::{
-    ENVOY_ATTEMPT_COUNT, GRPC_PREVIOUS_ATTEMPTS, ONUS_ATTEMPT, ONUS_MARK, ONUS_PREFIX,
+    ENVOY_ATTEMPT_COUNT, ENVOY_EXPECTED_TIMEOUT, GRPC_PREVIOUS_ATTEMPTS, GRPC_TIMEOUT,
+    ONUS_ATTEMPT, ONUS_MARK, ONUS_PREFIX,
 };
 use super::structured;
 
@@ -20,16 +21,37 @@ pub fn attempt_seen(headers: &HeaderMap) -> u32 {
     seen.map_or(1, |seen| u32::try_from(seen).unwrap_or(u32::MAX)).max(1)
 }
 
-/// Whether a request carries an attempt or the mark at all, by whatever name. One pass over the
-/// names costs less than a look-up for each, and most requests carry none.
-#[must_use]
-pub fn has_attempt_or_mark(headers: &HeaderMap) -> bool {
-    headers.keys().map(HeaderName::as_str).any(|name| match name.as_bytes().first() {
-        Some(b'o') => name.starts_with(ONUS_PREFIX),
-        Some(b'x') => name == ENVOY_ATTEMPT_COUNT.as_str(),
-        Some(b'g') => name == GRPC_PREVIOUS_ATTEMPTS.as_str(),
-        Some(_) | None => false,
-    })
+/// What a request carries, by the names of its headers. One pass over the names costs less than
+/// a look-up for each, and most requests carry nothing of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Its number as an attempt, by whatever name, or the mark.
+    pub attempt_or_mark: bool,
+    /// The time that it allows.
+    pub time: bool,
+}
+
+impl Carried {
+    /// Looks through the names.
+    #[must_use]
+    pub fn by(headers: &HeaderMap) -> Self {
+        let mut carried = Self::default();
+        for name in headers.keys().map(HeaderName::as_str) {
+            match name.as_bytes().first() {
+                Some(b'o') => carried.attempt_or_mark |= name.starts_with(ONUS_PREFIX),
+                Some(b'x') => {
+                    carried.attempt_or_mark |= name == ENVOY_ATTEMPT_COUNT.as_str();
+                    carried.time |= name == ENVOY_EXPECTED_TIMEOUT.as_str();
+                }
+                Some(b'g') => {
+                    carried.attempt_or_mark |= name == GRPC_PREVIOUS_ATTEMPTS.as_str();
+                    carried.time |= name == GRPC_TIMEOUT.as_str();
+                }
+                Some(_) | None => {}
+            }
+        }
+        carried
+    }
 }
 
 /// Writes which attempt a request is: nothing for the first, whatever the application copied
@@ -93,7 +115,7 @@ mod tests {
         fn check(lines: &[(&'static str, &'static str)], attempt: u32) {
             let headers = block(lines);
             assert_eq!(attempt_seen(&headers), attempt, "{lines:?}");
-            assert_eq!(has_attempt_or_mark(&headers), !lines.is_empty(), "{lines:?}");
+            assert_eq!(Carried::by(&headers).attempt_or_mark, !lines.is_empty(), "{lines:?}");
         }
         const ONUS: &str = "onus-attempt";
         const ENVOY: &str = "x-envoy-attempt-count";
@@ -143,8 +165,8 @@ mod tests {
             assert!(headers.is_empty());
         }
         assert!(is_marked(&block(&[("onus-mark", "0"), ("onus-mark", "1")])));
-        assert!(has_attempt_or_mark(&block(&[("onus-mark", "1")])));
+        assert!(Carried::by(&block(&[("onus-mark", "1")])).attempt_or_mark);
         let others = block(&[("x-envoy-attempt", "2"), ("grpc-timeout", "2S"), ("on", "1")]);
-        assert!(!has_attempt_or_mark(&others));
+        assert!(!Carried::by(&others).attempt_or_mark);
     }
 }

@@ -66,7 +66,7 @@ impl Service {
     pub(crate) fn request_for(&self, route: &str, lines: &[(&str, &str)]) -> Request<'_> {
         let mut headers = headers(lines);
         let procedure = self.procedure(route);
-        let inbound = self.agent.request_arrived(&mut headers, procedure, 0);
+        let inbound = self.agent.request_arrived(&mut headers, procedure, 0, || self.now());
         Request { service: self, inbound, headers }
     }
 
@@ -78,7 +78,11 @@ impl Service {
 
     /// A call that belongs to no request.
     pub(crate) fn untied_call(&self, callee: &str) -> Call<'_> {
-        self.call(None, callee, &Target::GET)
+        self.untied_call_to(callee, &Target::GET)
+    }
+
+    pub(crate) fn untied_call_to(&self, callee: &str, target: &Target) -> Call<'_> {
+        self.call(None, callee, target)
     }
 
     /// A call that the host ties to this request, if it can.
@@ -103,7 +107,8 @@ impl Service {
             bits: 0,
         };
         let inbound = inbound.cloned();
-        let outbound = self.agent.call_started(edge, inbound, start, &HeaderMap::new(), self.now());
+        let outbound =
+            self.agent.call_started(edge, inbound, start, &headers(target.carries), self.now());
         Call { service: self, outbound }
     }
 }
@@ -114,11 +119,14 @@ pub(crate) struct Target {
     pub(crate) method: MethodKind,
     pub(crate) route: &'static str,
     pub(crate) body: Option<&'static str>,
+    /// What the application's request carries.
+    pub(crate) carries: &'static [(&'static str, &'static str)],
 }
 
 impl Target {
     /// `GET /out`, without a body.
-    pub(crate) const GET: Self = Self { method: MethodKind::Safe, route: "/out", body: Some("") };
+    pub(crate) const GET: Self =
+        Self { method: MethodKind::Safe, route: "/out", body: Some(""), carries: &[] };
 }
 
 /// A request that the service serves.
@@ -189,7 +197,7 @@ impl Call<'_> {
     /// An attempt leaves, with headers that the application put on it.
     pub(crate) fn send_with(&mut self, lines: &[(&str, &str)]) -> HeaderMap {
         let mut headers = headers(lines);
-        self.outbound.attempt_started(&mut headers);
+        self.outbound.attempt_started(&mut headers, || self.service.now());
         headers
     }
 

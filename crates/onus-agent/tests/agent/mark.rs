@@ -2,7 +2,7 @@
 
 use onus_agent::{Mode, Share, Stop, Verdict};
 
-use crate::host::{Reply, Service, headers, line, retries, stopped};
+use crate::host::{Reply, Service, Target, headers, line, retries, stopped};
 
 const MARKED: &[(&str, &str)] = &[("onus-mark", "1")];
 
@@ -76,16 +76,17 @@ fn a_marked_request_retries_no_lost_answer() {
 #[test]
 fn what_the_application_copied_is_taken_out() {
     // [mark-2] [attempt-1]
-    let copied = [("onus-mark", "1"), ("onus-attempt", "7"), ("x-other", "kept")];
+    const COPIED: &[(&str, &str)] =
+        &[("onus-mark", "1"), ("onus-attempt", "7"), ("x-other", "kept")];
     let service = Service::enforcing(|config| config.retry("b", retries(2)));
-    let request = service.request_with(&copied);
+    let request = service.request_with(COPIED);
     assert_eq!(request.headers, headers(&[("x-other", "kept")]));
     let request = service.request();
-    let mut call = request.call("b");
-    assert_eq!(call.send_with(&copied), headers(&[("x-other", "kept")]));
+    let mut call = request.call_to("b", &Target { carries: COPIED, ..Target::GET });
+    assert_eq!(call.send_with(COPIED), headers(&[("x-other", "kept")]));
     call.reply(Reply::Error("claimed"));
     let second = [("x-other", "kept"), ("onus-attempt", "2")];
-    assert_eq!(call.send_with(&copied), headers(&second));
+    assert_eq!(call.send_with(COPIED), headers(&second));
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn an_untied_call_starts_unmarked() {
     // [mark-2] [mark-3]
     let service = Service::enforcing(|config| config.retry("b", retries(2)));
     let _marked = service.request_with(MARKED);
-    let mut call = service.untied_call("b");
+    let mut call = service.untied_call_to("b", &Target { carries: MARKED, ..Target::GET });
     assert_eq!(line(&call.send_with(MARKED), "onus-mark"), "");
     call.reply(Reply::Silence);
     assert_eq!(line(&call.send(), "onus-mark"), "1");

@@ -11,8 +11,9 @@ use super::served::Served;
 pin_project! {
     /// The body of an [`InboundService`](super::InboundService)'s answer.
     pub struct InboundBody<R> {
+        // `None` for an answer of the layer itself, which has no body.
         #[pin]
-        body: R,
+        body: Option<R>,
         // `None` once the request is over.
         served: Option<Served>,
     }
@@ -20,11 +21,18 @@ pin_project! {
 
 impl<R: Body> InboundBody<R> {
     pub(crate) fn new(body: R, served: Option<Served>) -> Self {
-        let mut this = Self { body, served };
-        if this.served.as_ref().is_some_and(|served| served.bodiless) || this.body.is_end_stream() {
+        let mut this = Self { body: Some(body), served };
+        if this.served.as_ref().is_some_and(|served| served.bodiless) || this.is_end_stream() {
             finish(&mut this.served);
         }
         this
+    }
+}
+
+impl<R> InboundBody<R> {
+    /// The body of an answer that the layer makes itself.
+    pub(crate) fn empty() -> Self {
+        Self { body: None, served: None }
     }
 }
 
@@ -36,10 +44,10 @@ impl<R: Body> Body for InboundBody<R> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<R::Data>, R::Error>>> {
-        let mut this = self.project();
-        let Some(served) = this.served.as_mut() else { return this.body.poll_frame(cx) };
-        let body = this.body.as_mut();
-        let mut frame = ready!(served.enter(|| body.poll_frame(cx)));
+        let this = self.project();
+        let Some(mut body) = this.body.as_pin_mut() else { return Poll::Ready(None) };
+        let Some(served) = this.served.as_mut() else { return body.poll_frame(cx) };
+        let mut frame = ready!(served.enter(|| body.as_mut().poll_frame(cx)));
         match &mut frame {
             Some(Ok(frame)) => {
                 if let Some(block) = frame.trailers_mut() {
@@ -47,8 +55,8 @@ impl<R: Body> Body for InboundBody<R> {
                 }
                 // Whoever knows the size stops at the last byte and never asks for the end. Where
                 // trailers are to come, the size says nothing about the end.
-                let all_sent = !served.is_open() && this.body.size_hint().exact() == Some(0);
-                if all_sent || this.body.is_end_stream() {
+                let all_sent = !served.is_open() && body.size_hint().exact() == Some(0);
+                if all_sent || body.is_end_stream() {
                     finish(this.served);
                 }
             }
@@ -63,11 +71,11 @@ impl<R: Body> Body for InboundBody<R> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
     }
 }
 

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use http::Response;
 use http_body::Body;
 use pin_project_lite::pin_project;
+use tokio::time::Sleep;
 
 use super::body::InboundBody;
 use super::served::Served;
@@ -15,15 +16,17 @@ pin_project! {
     /// The answer of an [`InboundService`](super::InboundService).
     pub struct InboundFuture<F> {
         #[pin]
-        future: F,
+        future: Option<F>,
+        // The caller's deadline, where it said one.
+        timer: Option<Pin<Box<Sleep>>>,
         // Taken when the answer is there.
         served: Option<Served>,
     }
 }
 
 impl<F> InboundFuture<F> {
-    pub(crate) fn new(future: F, served: Served) -> Self {
-        Self { future, served: Some(served) }
+    pub(crate) fn new(future: F, timer: Option<Pin<Box<Sleep>>>, served: Served) -> Self {
+        Self { future: Some(future), timer, served: Some(served) }
     }
 }
 
@@ -35,10 +38,20 @@ where
     type Output = Result<Response<InboundBody<R>>, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let result = match this.served {
-            Some(served) => ready!(served.enter(|| this.future.poll(cx))),
-            None => ready!(this.future.poll(cx)),
+        let mut this = self.project();
+        let (Some(future), Some(served)) =
+            (this.future.as_mut().as_pin_mut(), this.served.as_mut())
+        else {
+            panic!("an answer was polled after it was ready");
+        };
+        let Poll::Ready(result) = served.enter(|| future.poll(cx)) else {
+            let Some(timer) = this.timer else { return Poll::Pending };
+            ready!(timer.as_mut().poll(cx));
+            // What the handler still waits for is given up before the error is judged.
+            served.enter(|| this.future.set(None));
+            let answer = served.out_of_time();
+            *this.served = None;
+            return Poll::Ready(Ok(answer));
         };
         let served = this.served.take();
         Poll::Ready(match result {

@@ -1,11 +1,14 @@
 //! A request from its arrival to the last byte of its answer.
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use onus_agent::classify::{self, Answer};
-use onus_agent::{ErrorSet, Inbound, MethodKind, Timestamp};
+use onus_agent::{CallError, ErrorSet, Inbound, MethodKind, Timestamp};
 
+use super::body::InboundBody;
 use crate::clock::Clock;
-use crate::scope;
+use crate::{answer, scope};
+
+const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
 /// Reports how a request ends, exactly once: finished, or cancelled if it is dropped before.
 pub(crate) struct Served {
@@ -40,6 +43,17 @@ impl Served {
     pub(crate) fn head(&mut self, status: StatusCode, headers: &mut HeaderMap) {
         let answer = classify::head(self.kind, status, headers, &ErrorSet::FAILURES);
         self.answer(answer, headers);
+    }
+
+    /// The caller's time is over before the application has answered: the layer answers itself,
+    /// with 504, for gRPC with status 4 (protocol §5: errors that Onus makes).
+    pub(crate) fn out_of_time<R>(&mut self) -> Response<InboundBody<R>> {
+        let mut response = answer::out_of_time(self.kind, InboundBody::empty());
+        let headers = response.headers_mut();
+        headers.insert(PROXY_STATUS, HeaderValue::from_static("onus; error=http_response_timeout"));
+        self.answer(Answer::Failed(CallError::Timeout), headers);
+        self.finished();
+        response
     }
 
     /// The answer's trailers are made.

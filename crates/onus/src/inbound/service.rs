@@ -46,10 +46,15 @@ where
         let procedure = procedure::of(agent, &head, self.procedure.as_ref());
         let kind = method_kind(head.method, head.headers);
         let bodiless = *head.method == Method::HEAD;
-        let inbound = agent.request_arrived(request.headers_mut(), procedure, fastrand::u64(..));
-        let mut served = Served::new(inbound, self.onus.clock(), kind, bodiless);
+        let clock = self.onus.clock();
+        let bits = fastrand::u64(..);
+        let inbound = agent.request_arrived(request.headers_mut(), procedure, bits, || clock.now());
+        let timer = inbound
+            .deadline()
+            .map(|deadline| Box::pin(tokio::time::sleep_until(clock.instant(deadline))));
+        let mut served = Served::new(inbound, clock, kind, bodiless);
         let future = served.enter(|| self.inner.call(request));
-        InboundFuture::new(future, served)
+        InboundFuture::new(future, timer, served)
     }
 }
 

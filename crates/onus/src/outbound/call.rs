@@ -157,7 +157,8 @@ impl<S, C, B: Body> Call<S, C, B> {
             return None;
         };
         let mut request = Request::from_parts(kept.head.clone(), body);
-        outbound.attempt_started(request.headers_mut());
+        let clock = self.hop.onus.clock();
+        outbound.attempt_started(request.headers_mut(), || clock.now());
         Some((&mut kept.service, request))
     }
 

@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{Request, Response};
 use http_body::Body;
 use onus_agent::classify::Answer;
-use onus_agent::{CallError, MethodKind, Stop, Verdict, wire};
+use onus_agent::{CallError, Stop, Verdict};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 use tower_service::Service;
@@ -18,6 +18,7 @@ use super::call::Call;
 use super::hop::ClassifyError;
 use super::rest::Rest;
 use super::start::Start;
+use crate::answer;
 use crate::replay::{Attempt, BoxError, ReplayBody};
 use crate::told::told;
 
@@ -258,14 +259,7 @@ fn timed_out<S, C, B: Body, R>(
     call: &mut Call<S, C, B>,
     verdict: &Verdict,
 ) -> Response<OutboundBody<R>> {
-    let mut response = Response::new(OutboundBody::empty());
-    if call.kind == MethodKind::Grpc {
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-        headers.insert(&wire::GRPC_STATUS, HeaderValue::from_static("4"));
-    } else {
-        *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-    }
+    let mut response = answer::out_of_time(call.kind, OutboundBody::empty());
     if let Some(outcome) = call.outcome(verdict) {
         response.extensions_mut().insert(outcome);
     }

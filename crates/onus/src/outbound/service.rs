@@ -62,7 +62,7 @@ where
                 .then(|| Arc::new(DigestCell::new(limit)));
             let once = |body| ReplayBody::once(body, Attempt::FIRST, digest.clone());
             let mut request = request.map(once);
-            outbound.attempt_started(request.headers_mut());
+            outbound.attempt_started(request.headers_mut(), || now);
             let call = Call::new(hop, outbound, kind).with_digest(digest);
             return OutboundFuture::sending(self.inner.call(request), call);
         }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bodies;
+mod deadlines;
 mod fan_out;
 mod faults;
 mod grpc;
