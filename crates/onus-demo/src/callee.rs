@@ -2,27 +2,22 @@
 
 use std::net::SocketAddr;
 
-use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{self, Client};
-use hyper_util::rt::TokioExecutor;
 use onus::outbound::OutboundBody;
-use onus::replay::ReplayBody;
 use onus::{CallError, Onus, OutboundService};
 use tower::{Layer, ServiceExt};
 
+use crate::client::{Client, NoReply};
 use crate::topology::CalleeConfig;
 
-type Pool = Client<HttpConnector, ReplayBody<Empty<Bytes>>>;
-type ClassifyFn = fn(&legacy::Error) -> CallError;
+type ClassifyFn = fn(&NoReply) -> CallError;
 
 /// A callee.
 #[derive(Clone, Debug)]
 pub(crate) struct Callee {
-    client: OutboundService<Pool, ClassifyFn>,
+    client: OutboundService<Client, ClassifyFn>,
     uri: Uri,
     tries: u32,
     tolerated: bool,
@@ -31,9 +26,9 @@ pub(crate) struct Callee {
 impl Callee {
     /// The callee of this configuration, at this address.
     pub(crate) fn new(onus: &Onus, config: &CalleeConfig, address: SocketAddr) -> Self {
-        let layer = onus.outbound(&config.name).classify_errors(classify as ClassifyFn);
+        let layer = onus.outbound(&config.name).classify_errors(NoReply::kind as ClassifyFn);
         Self {
-            client: layer.layer(pool()),
+            client: layer.layer(Client::new(config.client_timeout)),
             uri: uri(address),
             tries: config.tries,
             tolerated: config.tolerated,
@@ -54,7 +49,7 @@ impl Callee {
     }
 
     /// One logical call, with the retries of the outbound layer.
-    pub(crate) async fn send(&self) -> Result<Response<OutboundBody<Incoming>>, legacy::Error> {
+    pub(crate) async fn send(&self) -> Result<Response<OutboundBody<Incoming>>, NoReply> {
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = self.uri.clone();
         self.client.clone().oneshot(request).await
@@ -64,14 +59,4 @@ impl Callee {
 fn uri(address: SocketAddr) -> Uri {
     let parts = Uri::builder().scheme("http").authority(address.to_string()).path_and_query("/");
     parts.build().unwrap_or_default()
-}
-
-fn pool() -> Pool {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    Client::builder(TokioExecutor::new()).build(connector)
-}
-
-fn classify(error: &legacy::Error) -> CallError {
-    if error.is_connect() { CallError::Connect } else { CallError::Reset }
 }

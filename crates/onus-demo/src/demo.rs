@@ -31,8 +31,8 @@ pub struct Demo {
     pub hang: bool,
     /// Whether ownership only observes.
     pub observe: bool,
-    /// How long an attempt may take where the broken service never answers: long enough that it
-    /// has always reached its callee, on a busy machine too.
+    /// How long the clients wait for a reply where the broken service never answers: long enough
+    /// that an attempt has always reached its callee, on a busy machine too.
     pub hang_timeout: Duration,
     /// How many files the process may have open; they limit how many requests run at a time.
     pub files: u64,
@@ -141,7 +141,7 @@ impl Demo {
             for callee in &mut service.callees {
                 callee.attempts = if self.no_retries == Some(node) { 1 } else { policy.attempts() };
                 callee.budget_percent = policy.budget_percent();
-                callee.per_try_timeout = self.hang.then_some(self.hang_timeout);
+                callee.client_timeout = self.hang.then_some(self.hang_timeout);
             }
         }
         topology

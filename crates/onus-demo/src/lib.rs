@@ -6,6 +6,7 @@
 //! `onus` around them: nothing in here decides anything about retries.
 
 mod callee;
+mod client;
 mod cluster;
 mod demo;
 mod error;

@@ -47,8 +47,11 @@ pub struct CalleeConfig {
     pub attempts: u32,
     /// Retries per hundred calls, with no floor; `None` is no limit.
     pub budget_percent: Option<u32>,
-    /// How long an attempt may take.
+    /// How long an attempt may take as the retry policy says, and as the callee is told where
+    /// deadlines are propagated.
     pub per_try_timeout: Option<Duration>,
+    /// How long the client below the outbound layer waits for a reply. It tells nobody.
+    pub client_timeout: Option<Duration>,
     /// How often the handler's own loop tries the call.
     pub tries: u32,
     /// Whether the service answers without this callee.
@@ -162,6 +165,7 @@ impl CalleeConfig {
             attempts: 1,
             budget_percent: None,
             per_try_timeout: None,
+            client_timeout: None,
             tries: 1,
             tolerated: false,
             annotation: None,

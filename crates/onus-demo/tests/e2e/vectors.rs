@@ -158,6 +158,10 @@ async fn lost_answers() {
     check("B, D, E; C lost", lost.silent("BDE"), &[1, 2, 4, 8, 12]).await;
     let claims = chain("ABCD").silent("D").all(|service| service.silent_claims = true);
     check("D, silent claims", claims, &[1, 1, 2, 3]).await;
+    let hangs = chain("AB").each("B", |service| service.fault = Fault::Hangs);
+    let patience = Some(Duration::from_millis(250));
+    let policy_waits = hangs.each("A", |service| service.callees[0].per_try_timeout = patience);
+    check("B hangs, the policy's timeout", policy_waits, &[1, 2]).await;
     for (observing, expected) in [
         ("A", [1, 2, 3, 4]),
         ("B", [1, 2, 4, 5]),
