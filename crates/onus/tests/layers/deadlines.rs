@@ -45,7 +45,7 @@ fn serve_by_calling(
         let (head, _) = ask(&mut node, request).await.into_parts();
         let at = start.elapsed().as_millis();
         let text = |headers: &HeaderMap| {
-            let value = headers.get(ENVOY).or(headers.get(GRPC))?;
+            let value = headers.get(ENVOY).or_else(|| headers.get(GRPC))?;
             Some(value.to_str().unwrap().to_owned())
         };
         let allowed = callee.seen().iter().map(|seen| text(&seen.headers)).collect();
