@@ -148,8 +148,10 @@ impl InboundCall {
         }
         let blame = self.blame();
         let (claim, reason, deciding) = self.decide_claim(at, &blame);
-        let enforced = self.arm == Arm::Enforce || at.shield;
-        let vetoes = claim.is_unclaimed() && enforced && !blame.probed;
+        // A service that probes lets its callers without Onus decide for themselves; a shield
+        // stops them all.
+        let enforced = self.arm == Arm::Enforce && !blame.probed;
+        let vetoes = claim.is_unclaimed() && (enforced || at.shield);
         Some(ClaimVerdict { claim, reason, deciding, vetoes })
     }
 

@@ -73,7 +73,6 @@ pub(crate) fn answer(request: &Request) -> Option<Answer> {
     ];
     let (_, claim, reason, deciding) = rules.into_iter().find(|rule| rule.0)?;
     let probed = calls.iter().any(|call| call.probed);
-    let in_force = request.mode == "enforce" || request.shield;
-    let vetoes = claim.starts_with('u') && in_force && !probed;
+    let vetoes = request.shield || claim == "unclaimed" && request.mode == "enforce" && !probed;
     (request.mode != "off" || request.shield).then_some((claim, reason, deciding, vetoes))
 }
