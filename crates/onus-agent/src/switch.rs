@@ -39,7 +39,8 @@ impl Source {
 pub struct Switches {
     /// The mode.
     pub mode: Option<Mode>,
-    /// How long the shield holds from the moment of switching.
+    /// How long the shield holds from the moment of switching; zero takes it down, whatever weaker
+    /// sources say.
     pub shield: Option<Duration>,
     /// Who switched, for the log.
     pub who: String,
@@ -98,8 +99,9 @@ impl Switches {
                     switches.mode = Some(mode);
                 }
                 "shield" => {
-                    switches.shield = parse_shield(value)
+                    let shield = parse_shield(value)
                         .ok_or_else(|| wrong(format!("shield is {value:?}"), ALLOWED_SHIELDS))?;
+                    switches.shield = Some(shield);
                 }
                 "who" => value.clone_into(&mut switches.who),
                 "why" => value.clone_into(&mut switches.why),
@@ -128,9 +130,9 @@ fn parse_mode(text: &str) -> Option<Mode> {
     }
 }
 
-fn parse_shield(text: &str) -> Option<Option<Duration>> {
+fn parse_shield(text: &str) -> Option<Duration> {
     let time = match text {
-        "off" => return Some(None),
+        "off" => return Some(Duration::ZERO),
         "on" => SHIELD_DEFAULT,
         _ => {
             let unit = text.char_indices().last()?.0;
@@ -144,7 +146,7 @@ fn parse_shield(text: &str) -> Option<Option<Duration>> {
             Duration::from_secs(number.trim().parse::<u64>().ok()?.checked_mul(seconds)?)
         }
     };
-    (time >= Duration::from_secs(1) && time <= SHIELD_MAX).then_some(Some(time))
+    (time >= Duration::from_secs(1) && time <= SHIELD_MAX).then_some(time)
 }
 
 /// The switches of a service: what each source said, and what follows, read without a lock.
@@ -163,6 +165,12 @@ struct Said {
     switches: Switches,
     /// When the shield ends that this source put up.
     shield_until: Option<Timestamp>,
+}
+
+impl Said {
+    fn takes_shield_down(&self) -> bool {
+        self.switches.shield == Some(Duration::ZERO)
+    }
 }
 
 /// The most characters of who switched and why that are kept for metrics.
@@ -192,7 +200,8 @@ impl Switchboard {
         Timestamp::from_nanos(self.shield_until.load(Ordering::Relaxed))
     }
 
-    /// Replaces all that `source` said. A shield that any source holds up stays up until its end.
+    /// Replaces all that `source` said. A shield that any source holds up stays up until its end,
+    /// unless a stronger one takes it down.
     pub(crate) fn set(&self, source: Source, switches: &Switches, now: Timestamp) {
         let mut said = lock(&self.said);
         said[source as usize] = (*switches != Switches::default()).then(|| Said {
@@ -201,8 +210,9 @@ impl Switchboard {
         });
         let strongest = said.iter().rev().flatten().find_map(|said| said.switches.mode);
         let mode = strongest.unwrap_or(self.built);
-        let shields = said.iter().flatten().filter_map(|said| said.shield_until);
-        let shield = shields.max().unwrap_or_default();
+        let strongest_first = said.iter().rev().flatten();
+        let standing = strongest_first.take_while(|said| !said.takes_shield_down());
+        let shield = standing.filter_map(|said| said.shield_until).max().unwrap_or_default();
         self.mode.store(mode_to_bits(mode), Ordering::Relaxed);
         self.shield_until.store(shield.as_nanos(), Ordering::Relaxed);
     }
@@ -268,7 +278,7 @@ mod tests {
             ("mode: observe", Some(Mode::Observe), None),
             ("mode:enforce", Some(Mode::ENFORCE), None),
             ("mode: enforce 0%", Some(share(0)), None),
-            ("shield: off", None, None),
+            ("shield: off", None, Some(0)),
             ("shield: on", None, Some(900)),
             ("shield: 2h", None, Some(7200)),
         ] {
@@ -308,7 +318,7 @@ mod tests {
 
     #[test]
     fn file_wins_over_admin_over_analysis_over_what_was_built() {
-        // [mode-9]
+        // [shield-3]
         let board = Switchboard::new(Mode::Observe);
         let mode = |mode| Switches { mode, ..Switches::default() };
         for (source, said, in_force) in [
@@ -338,6 +348,32 @@ mod tests {
         }
         board.set(Source::Admin, &Switches::default(), at(20));
         assert!(!board.shield_holds(at(20)));
+    }
+
+    #[test]
+    fn a_stronger_source_takes_a_shield_down() {
+        // [shield-3]
+        let said = |shield: Option<u64>| Switches {
+            shield: shield.map(Duration::from_secs),
+            ..Switches::default()
+        };
+        let [analysis, admin, file] = Source::ALL;
+        let board = Switchboard::new(Mode::Observe);
+        for (source, shield, holds) in [
+            (analysis, Some(600), true),
+            (admin, Some(0), false),
+            (file, Some(60), true),
+            (file, None, false),
+            (admin, None, true),
+            (file, Some(0), false),
+            (admin, Some(600), false),
+            (file, None, true),
+            (analysis, Some(0), true),
+            (admin, None, false),
+        ] {
+            board.set(source, &said(shield), at(1));
+            assert_eq!(board.shield_holds(at(2)), holds, "{source:?} said {shield:?}");
+        }
     }
 
     #[test]
