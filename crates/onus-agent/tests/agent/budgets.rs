@@ -7,7 +7,7 @@ use onus_agent::RetryPolicy;
 use crate::host::{Reply, Service, Target};
 
 /// Without a body that is known, no call is a repeat of another.
-const APART: Target = Target { body: None, ..Target::GET };
+const APART: Target<'static> = Target { body: None, ..Target::GET };
 
 fn service(policy: RetryPolicy) -> Service {
     Service::enforcing(|config| config.retry("b", policy.no_probes()))

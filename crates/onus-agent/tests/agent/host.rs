@@ -64,9 +64,18 @@ impl Service {
     }
 
     pub(crate) fn request_for(&self, route: &str, lines: &[(&str, &str)]) -> Request<'_> {
+        self.arrive(route, lines, 0)
+    }
+
+    /// A request with these random bits for its lot.
+    pub(crate) fn request_drawn(&self, lines: &[(&str, &str)], bits: u64) -> Request<'_> {
+        self.arrive("/in", lines, bits)
+    }
+
+    fn arrive(&self, route: &str, lines: &[(&str, &str)], bits: u64) -> Request<'_> {
         let mut headers = headers(lines);
         let procedure = self.procedure(route);
-        let inbound = self.agent.request_arrived(&mut headers, procedure, 0, || self.now());
+        let inbound = self.agent.request_arrived(&mut headers, procedure, bits, || self.now());
         Request { service: self, inbound, headers }
     }
 
@@ -81,7 +90,7 @@ impl Service {
         self.untied_call_to(callee, &Target::GET)
     }
 
-    pub(crate) fn untied_call_to(&self, callee: &str, target: &Target) -> Call<'_> {
+    pub(crate) fn untied_call_to(&self, callee: &str, target: &Target<'_>) -> Call<'_> {
         self.call(None, callee, target)
     }
 
@@ -98,7 +107,7 @@ impl Service {
         Procedure::http(self.agent.symbols(), &Method::GET, Some(route))
     }
 
-    fn call(&self, inbound: Option<&Inbound>, callee: &str, target: &Target) -> Call<'_> {
+    fn call(&self, inbound: Option<&Inbound>, callee: &str, target: &Target<'_>) -> Call<'_> {
         let edge = self.edge(inbound, callee, target.route);
         let start = CallStart {
             method: target.method,
@@ -107,23 +116,23 @@ impl Service {
             bits: 0,
         };
         let inbound = inbound.cloned();
-        let outbound =
-            self.agent.call_started(edge, inbound, start, &headers(target.carries), self.now());
-        Call { service: self, outbound }
+        let carries = headers(target.carries);
+        let outbound = self.agent.call_started(edge, inbound, start, &carries, self.now());
+        Call { service: self, outbound, carries }
     }
 }
 
 /// What a call asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub(crate) struct Target<'a> {
     pub(crate) method: MethodKind,
-    pub(crate) route: &'static str,
-    pub(crate) body: Option<&'static str>,
-    /// What the application's request carries.
-    pub(crate) carries: &'static [(&'static str, &'static str)],
+    pub(crate) route: &'a str,
+    pub(crate) body: Option<&'a str>,
+    /// The headers that the application puts on each attempt.
+    pub(crate) carries: &'a [(&'a str, &'a str)],
 }
 
-impl Target {
+impl Target<'static> {
     /// `GET /out`, without a body.
     pub(crate) const GET: Self =
         Self { method: MethodKind::Safe, route: "/out", body: Some(""), carries: &[] };
@@ -142,7 +151,7 @@ impl<'a> Request<'a> {
         self.call_to(callee, &Target::GET)
     }
 
-    pub(crate) fn call_to(&self, callee: &str, target: &Target) -> Call<'a> {
+    pub(crate) fn call_to(&self, callee: &str, target: &Target<'_>) -> Call<'a> {
         self.service.call(Some(&self.inbound), callee, target)
     }
 
@@ -174,6 +183,7 @@ impl<'a> Request<'a> {
 pub(crate) struct Call<'a> {
     service: &'a Service,
     pub(crate) outbound: Outbound,
+    carries: HeaderMap,
 }
 
 /// What an attempt comes to.
@@ -191,12 +201,7 @@ pub(crate) enum Reply {
 impl Call<'_> {
     /// An attempt leaves; its headers.
     pub(crate) fn send(&mut self) -> HeaderMap {
-        self.send_with(&[])
-    }
-
-    /// An attempt leaves, with headers that the application put on it.
-    pub(crate) fn send_with(&mut self, lines: &[(&str, &str)]) -> HeaderMap {
-        let mut headers = headers(lines);
+        let mut headers = self.carries.clone();
         self.outbound.attempt_started(&mut headers, || self.service.now());
         headers
     }

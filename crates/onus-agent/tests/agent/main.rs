@@ -12,6 +12,7 @@ mod faults;
 mod host;
 mod mark;
 mod metrics;
+mod modes;
 mod retries;
 mod threads;
 mod trust;

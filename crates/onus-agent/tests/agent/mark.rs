@@ -83,10 +83,10 @@ fn what_the_application_copied_is_taken_out() {
     assert_eq!(request.headers, headers(&[("x-other", "kept")]));
     let request = service.request();
     let mut call = request.call_to("b", &Target { carries: COPIED, ..Target::GET });
-    assert_eq!(call.send_with(COPIED), headers(&[("x-other", "kept")]));
+    assert_eq!(call.send(), headers(&[("x-other", "kept")]));
     call.reply(Reply::Error("claimed"));
     let second = [("x-other", "kept"), ("onus-attempt", "2")];
-    assert_eq!(call.send_with(COPIED), headers(&second));
+    assert_eq!(call.send(), headers(&second));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn an_untied_call_starts_unmarked() {
     let service = Service::enforcing(|config| config.retry("b", retries(2)));
     let _marked = service.request_with(MARKED);
     let mut call = service.untied_call_to("b", &Target { carries: MARKED, ..Target::GET });
-    assert_eq!(line(&call.send_with(MARKED), "onus-mark"), "");
+    assert_eq!(line(&call.send(), "onus-mark"), "");
     call.reply(Reply::Silence);
     assert_eq!(line(&call.send(), "onus-mark"), "1");
 }

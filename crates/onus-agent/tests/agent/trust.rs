@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onus_agent::{CallError, Mode, Verdict};
 
-use crate::host::{Reply, Service, headers, line, retries};
+use crate::host::{Reply, Service, Target, headers, line, retries};
 
 /// A service that may try `s` twice, which is outside of the boundary.
 fn service() -> Service {
@@ -18,8 +18,6 @@ fn service() -> Service {
 fn an_untrusted_callee_is_told_nothing() {
     // [trust-2]
     let service = service();
-    let request = service.request_with(&[("onus-mark", "1")]);
-    let mut call = request.call("s");
     let copied = [
         ("onus-mark", "1"),
         ("onus-attempt", "2"),
@@ -27,13 +25,15 @@ fn an_untrusted_callee_is_told_nothing() {
         ("x-envoy-ratelimited", "true"),
         ("x-other", "kept"),
     ];
-    assert_eq!(call.send_with(&copied), headers(&[("x-other", "kept")]));
-    let service = self::service();
+    let target = Target { carries: &copied, ..Target::GET };
+    let kept = headers(&[("x-other", "kept")]);
+    let marked = service.request_with(&[("onus-mark", "1")]);
+    assert_eq!(marked.call_to("s", &target).send(), kept, "for a marked request");
     let request = service.request();
-    let mut call = request.call("s");
-    call.send();
+    let mut call = request.call_to("s", &target);
+    assert_eq!(call.send(), kept, "the first attempt");
     call.reply(Reply::Silence);
-    assert_eq!(call.send_with(&copied), headers(&[("x-other", "kept")]), "the second attempt");
+    assert_eq!(call.send(), kept, "a retry after silence");
 }
 
 #[test]
