@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use super::hop::Hop;
 use super::start::Start;
-use crate::replay::{Attempt, DigestCell, ReplayBody, Tape};
+use crate::replay::{Attempt, BoxError, DigestCell, ReplayBody, Tape};
 
 /// A logical call.
 pub(super) struct Call<S, C, B: Body> {
@@ -60,16 +60,25 @@ impl<S, C, B: Body> Call<S, C, B> {
         self
     }
 
-    /// Starts the call now that its body has been read. Returns the body of its first attempt;
-    /// `None` where there can be none.
-    pub(super) fn begin(&mut self, mut start: Start) -> Option<ReplayBody<B>> {
+    /// Starts the call now that its body has been read, or is `broken`. Returns the body of its
+    /// first attempt; `None` where there can be none.
+    pub(super) fn begin(
+        &mut self,
+        mut start: Start,
+        broken: Option<BoxError>,
+    ) -> Option<ReplayBody<B>> {
         let now = self.now();
         let kept = self.kept.as_ref()?;
         start.set_body(kept.tape.digest());
         let outbound = start.begin(&self.hop, &kept.head.headers, now);
         let sendable = outbound.may_send(now).is_ok();
         self.outbound = Some(outbound);
-        kept.tape.attempt(Attempt::FIRST).ok().filter(|_| sendable)
+        let body = match broken {
+            // The service below finds out as it would have by itself.
+            Some(error) => Some(ReplayBody::failed(error, Attempt::FIRST)),
+            None => kept.tape.attempt(Attempt::FIRST).ok(),
+        };
+        body.filter(|_| sendable)
     }
 
     /// Lets go of what was kept: there will be no further attempt.

@@ -121,8 +121,8 @@ where
                     }
                 },
                 StateProj::Reading { body, start } => {
-                    ready!(read_to_end(body, cx));
-                    let next = start.take().and_then(|start| call.begin(start));
+                    let broken = ready!(read_to_end(body, cx)).err();
+                    let next = start.take().and_then(|start| call.begin(start, broken));
                     this.state.set(match next {
                         Some(next) => State::Readying { timer: call.timer(), next: Some(next) },
                         None => State::OutOfTime,
@@ -267,13 +267,18 @@ fn timed_out<S, C, B: Body, R>(
 }
 
 /// Reads a body for its digest. One that breaks has none, and breaks again for its first attempt.
-fn read_to_end<B>(mut body: Pin<&mut ReplayBody<B>>, cx: &mut Context<'_>) -> Poll<()>
+fn read_to_end<B>(
+    mut body: Pin<&mut ReplayBody<B>>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), BoxError>>
 where
     B: Body,
     B::Error: Into<BoxError>,
 {
-    while let Some(Ok(_)) = ready!(body.as_mut().poll_frame(cx)) {}
-    Poll::Ready(())
+    while let Some(frame) = ready!(body.as_mut().poll_frame(cx)) {
+        frame?;
+    }
+    Poll::Ready(Ok(()))
 }
 
 /// Ready when the timer is; never without one.

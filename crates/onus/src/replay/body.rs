@@ -33,6 +33,7 @@ pin_project! {
         Empty,
         Once { #[pin] body: B, digest: Option<Arc<DigestCell>> },
         Replay { reader: Reader<B> },
+        Failed { error: Option<BoxError> },
     }
 }
 
@@ -46,6 +47,11 @@ impl<B> ReplayBody<B> {
     /// A body without data and trailers.
     pub fn empty(attempt: Attempt) -> Self {
         Self { kind: Kind::Empty, attempt }
+    }
+
+    /// A body that has nothing but this error, for a caller's body that broke before it was sent.
+    pub(crate) fn failed(error: BoxError, attempt: Attempt) -> Self {
+        Self { kind: Kind::Failed { error: Some(error) }, attempt }
     }
 
     pub(super) fn replay(reader: Reader<B>, attempt: Attempt) -> Self {
@@ -84,6 +90,7 @@ where
                 Poll::Ready(frame)
             }
             KindProj::Replay { reader } => reader.poll_frame(cx),
+            KindProj::Failed { error } => Poll::Ready(error.take().map(Err)),
         }
     }
 
@@ -92,6 +99,7 @@ where
             Kind::Empty => true,
             Kind::Once { body, .. } => body.is_end_stream(),
             Kind::Replay { reader } => reader.is_end_stream(),
+            Kind::Failed { error } => error.is_none(),
         }
     }
 
@@ -100,6 +108,7 @@ where
             Kind::Empty => SizeHint::with_exact(0),
             Kind::Once { body, .. } => body.size_hint(),
             Kind::Replay { reader } => reader.size_hint(),
+            Kind::Failed { .. } => SizeHint::new(),
         }
     }
 }
@@ -110,6 +119,7 @@ impl<B> fmt::Debug for ReplayBody<B> {
             Kind::Empty => "empty",
             Kind::Once { .. } => "once",
             Kind::Replay { .. } => "replay",
+            Kind::Failed { .. } => "failed",
         };
         f.debug_struct("ReplayBody").field("kind", &kind).field("attempt", &self.attempt).finish()
     }

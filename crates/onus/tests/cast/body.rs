@@ -46,7 +46,12 @@ impl Pieces {
 
     /// One piece, of known size.
     pub(crate) fn sized(data: impl Into<Bytes>) -> Self {
-        Self { sized: true, ..Self::new([Piece::data(data)]) }
+        Self::of_size([Piece::data(data)])
+    }
+
+    /// Pieces of known size together.
+    pub(crate) fn of_size(pieces: impl IntoIterator<Item = Piece>) -> Self {
+        Self { sized: true, ..Self::new(pieces) }
     }
 
     /// Pieces of `size` bytes, `count` of them, of unknown size.

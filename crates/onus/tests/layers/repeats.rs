@@ -6,7 +6,7 @@ use http::{Method, Request, Response};
 use onus::{Onus, OnusBuilder, RetryPolicy};
 use tower::{Layer, ServiceExt};
 
-use crate::cast::{Callee, Client, Pieces, Reply, ask, counted, get, paused, said, serve};
+use crate::cast::{Callee, Client, Piece, Pieces, Reply, ask, counted, get, paused, said, serve};
 
 /// The calls that a handler makes one after the other until one ends ok.
 type Calls = fn() -> Vec<Request<Pieces>>;
@@ -86,6 +86,62 @@ fn a_repeat_is_an_attempt_of_the_same_call() {
     check(two, thrice, &[claimed()], &["-", "2", "3", "4"], exhausted);
     let third_ok = [claimed(), lost(), ok()];
     check(two, thrice, &third_ok, &["-", "2", "3 marked"], ("nothing", 1));
+}
+
+#[test]
+fn repeats_are_recognised_by_their_bodies() {
+    // [attempt-5] [attempt-7]
+    let claimed = || [Reply::says(CLAIMED)];
+    let sized: Calls = || vec![charge("17 EUR"), charge("17 EUR")];
+    let late: Calls = || {
+        let pause = Piece::Wait(Duration::from_secs(1));
+        let late = || Pieces::of_size([Piece::data("17"), pause.clone(), Piece::data(" EUR")]);
+        vec![charge("17 EUR"), request(Method::POST, "/charge", late())]
+    };
+    for calls in [sized, late] {
+        check(alone, calls, &claimed(), &["-", "2"], ("unclaimed not-configured", 1));
+        check(two, calls, &claimed(), &["-", "2", "3"], ("unclaimed exhausted", 1));
+    }
+}
+
+#[test]
+fn bodies_that_nobody_holds_make_no_repeats() {
+    // [attempt-10]
+    let claimed = || [Reply::says(CLAIMED)];
+    let handed = ("claimed handoff", 0);
+    let streamed: Calls = || {
+        let charge = || request(Method::POST, "/charge", Pieces::chunked(3, 10));
+        vec![charge(), charge()]
+    };
+    check(alone, streamed, &claimed(), &["-", "-"], handed);
+    let large: Calls = || {
+        let body = || Pieces::sized(vec![b'x'; 64 * 1024 + 1]);
+        vec![request(Method::POST, "/charge", body()), request(Method::POST, "/charge", body())]
+    };
+    check(alone, large, &claimed(), &["-", "-"], handed);
+}
+
+#[test]
+fn a_body_that_is_looked_into_arrives_whole_or_broken() {
+    let check = |pieces: Vec<Piece>, body: &str, broken: bool| {
+        let seen = paused(async {
+            let onus = Onus::builder("checkout").build().unwrap();
+            let callee = Callee::new([Reply::says(CLAIMED)]);
+            let client = onus.outbound("payments").layer(callee.clone());
+            let mut node = serve(&onus, move |_| {
+                let again = request(Method::POST, "/charge", Pieces::of_size(pieces.clone()));
+                in_a_row(client.clone(), vec![charge("17 EUR"), again])
+            });
+            ask(&mut node, get("/pay")).await;
+            let [_, again] = &callee.seen()[..] else { panic!("the call is made twice") };
+            again.clone()
+        });
+        assert_eq!((&*seen.body, seen.body_error.is_some()), (body.as_bytes(), broken));
+    };
+    let data = |text: &'static str| Piece::data(text);
+    check(vec![data("17 EUR")], "17 EUR", false);
+    check(vec![data("18"), data(" EUR")], "18 EUR", false);
+    check(vec![data("18"), Piece::Break, data(" EUR")], "", true);
 }
 
 #[test]
