@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 use onus_core::{
-    Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, Retry,
+    Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause,
     SlotId, Stop, Terms, Timestamp, Verdict,
 };
 
@@ -25,9 +25,11 @@ pub struct Outbound {
     /// What the application's request carries.
     carried: Carried,
     stage: Stage,
-    /// What let the retry pass that is under way, or waits to be sent.
-    retry: Option<Retry>,
-    origin: Option<Origin>,
+    /// What let the retry pass that is under way, or waits to be sent, and what an enforcing caller
+    /// would have stopped it for.
+    retry: Option<(RetryCause, Option<Stop>)>,
+    /// Boxed, as few calls have one and all are moved about.
+    origin: Option<Box<Origin>>,
 }
 
 /// What the call belongs to.
@@ -230,10 +232,10 @@ impl Outbound {
         if let Owner::Request(inbound, slot) = &self.owner {
             inbound.on_attempt(*slot, self.call.tries());
         }
-        if let Some(retry) = self.retry {
+        if let Some((cause, shadow)) = self.retry {
             let counters = self.edge.counters.arm(self.arm());
-            counters.retries[retry.cause.place()].add();
-            if let Some(shadow) = retry.shadow {
+            counters.retries[cause.place()].add();
+            if let Some(shadow) = shadow {
                 counters.shadows[shadow.place()].add();
             }
         }
@@ -293,7 +295,7 @@ impl Outbound {
                 failure.claim = Some(text.claim);
                 failure.attempt = text.attempt;
                 let hops = text.hops.unwrap_or(0);
-                self.origin = text.origin.map(|service| Origin { service, hops });
+                self.origin = text.origin.map(|service| Box::new(Origin { service, hops }));
             }
             ParsedClaim::Invalid(why) => self.edge.counters.invalid_claims[why.place()].add(),
             ParsedClaim::Absent => {}
@@ -305,7 +307,7 @@ impl Outbound {
         let counters = self.edge.counters.arm(self.arm());
         match verdict {
             Verdict::Retry(retry) => {
-                self.retry = Some(*retry);
+                self.retry = Some((retry.cause, retry.shadow));
                 if let Owner::Request(inbound, slot) = &self.owner {
                     inbound.on_attempt(*slot, self.call.tries());
                 }
@@ -402,7 +404,7 @@ impl Outbound {
     }
 
     pub(crate) fn origin(&self) -> Option<&Origin> {
-        self.origin.as_ref()
+        self.origin.as_deref()
     }
 
     fn agent(&self) -> &Arc<Agent> {
@@ -426,7 +428,13 @@ impl Outbound {
     fn fail(&mut self, stop: Option<Stop>) {
         self.stage = Stage::Failed;
         if let Owner::Request(inbound, slot) = &self.owner {
-            inbound.call_failed(*slot, self.call.tries(), stop, self.identity, self.origin.clone());
+            inbound.call_failed(
+                *slot,
+                self.call.tries(),
+                stop,
+                self.identity,
+                self.origin.as_deref().cloned(),
+            );
         }
     }
 
@@ -445,8 +453,8 @@ impl Drop for Outbound {
             }
             Stage::Ok | Stage::Closed => {
                 counters.ok.add();
-                if let Some(retry) = self.retry {
-                    counters.retries_ok[retry.cause.place()].add();
+                if let Some((cause, _)) = self.retry {
+                    counters.retries_ok[cause.place()].add();
                 }
                 self.edge.tally.success();
             }

@@ -56,7 +56,8 @@ impl<F: Future> Future for Scoped<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        enter(this.inbound, || this.future.poll(cx))
+        let _scope = enter(this.inbound);
+        this.future.poll(cx)
     }
 }
 
@@ -74,19 +75,19 @@ pub(crate) fn current() -> Option<Inbound> {
     INBOUND.with_borrow(Clone::clone)
 }
 
-/// Runs `run` in the scope of `inbound`. The request is moved there and back, not cloned: a clone
-/// costs two contended counts for each poll.
-pub(crate) fn enter<T>(inbound: &mut Option<Inbound>, run: impl FnOnce() -> T) -> T {
-    /// Swaps back, also when `run` panics.
-    struct Entered<'a>(&'a mut Option<Inbound>);
-
-    impl Drop for Entered<'_> {
-        fn drop(&mut self) {
-            INBOUND.with_borrow_mut(|current| std::mem::swap(current, self.0));
-        }
-    }
-
+/// Enters the scope of `inbound` until the guard is dropped. The request is moved there and back,
+/// not cloned: a clone costs two contended counts for each poll.
+#[must_use]
+pub(crate) fn enter(inbound: &mut Option<Inbound>) -> Entered<'_> {
     INBOUND.with_borrow_mut(|current| std::mem::swap(current, inbound));
-    let _entered = Entered(inbound);
-    run()
+    Entered(inbound)
+}
+
+/// Leaves the scope when it is dropped, also by a panic.
+pub(crate) struct Entered<'a>(&'a mut Option<Inbound>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        INBOUND.with_borrow_mut(|current| std::mem::swap(current, self.0));
+    }
 }

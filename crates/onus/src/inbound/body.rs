@@ -47,7 +47,9 @@ impl<R: Body> Body for InboundBody<R> {
         let this = self.project();
         let Some(mut body) = this.body.as_pin_mut() else { return Poll::Ready(None) };
         let Some(served) = this.served.as_mut() else { return body.poll_frame(cx) };
-        let mut frame = ready!(served.enter(|| body.as_mut().poll_frame(cx)));
+        let scope = served.enter();
+        let mut frame = ready!(body.as_mut().poll_frame(cx));
+        drop(scope);
         match &mut frame {
             Some(Ok(frame)) => {
                 if let Some(block) = frame.trailers_mut() {

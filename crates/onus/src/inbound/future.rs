@@ -44,11 +44,16 @@ where
         else {
             panic!("an answer was polled after it was ready");
         };
-        let Poll::Ready(result) = served.enter(|| future.poll(cx)) else {
+        let scope = served.enter();
+        let polled = future.poll(cx);
+        drop(scope);
+        let Poll::Ready(result) = polled else {
             let Some(timer) = this.timer else { return Poll::Pending };
             ready!(timer.as_mut().poll(cx));
             // What the handler still waits for is given up before the error is judged.
-            served.enter(|| this.future.set(None));
+            let scope = served.enter();
+            this.future.set(None);
+            drop(scope);
             let answer = served.out_of_time();
             *this.served = None;
             return Poll::Ready(Ok(answer));

@@ -5,8 +5,9 @@ use onus_agent::classify::{self, Answer};
 use onus_agent::{CallError, ErrorSet, Inbound, MethodKind, Timestamp};
 
 use super::body::InboundBody;
+use crate::answer;
 use crate::clock::Clock;
-use crate::{answer, scope};
+use crate::scope::{self, Entered};
 
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
@@ -34,9 +35,9 @@ impl Served {
         Self { inbound: Some(inbound), clock, kind, bodiless, outcome: Outcome::Open }
     }
 
-    /// Runs `run` in the scope of the request.
-    pub(crate) fn enter<T>(&mut self, run: impl FnOnce() -> T) -> T {
-        scope::enter(&mut self.inbound, run)
+    /// Enters the scope of the request.
+    pub(crate) fn enter(&mut self) -> Entered<'_> {
+        scope::enter(&mut self.inbound)
     }
 
     /// The answer's head is made. A gRPC answer may leave the outcome to its trailers.

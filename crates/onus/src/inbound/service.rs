@@ -53,7 +53,9 @@ where
             .deadline()
             .map(|deadline| Box::pin(tokio::time::sleep_until(clock.instant(deadline))));
         let mut served = Served::new(inbound, clock, kind, bodiless);
-        let future = served.enter(|| self.inner.call(request));
+        let scope = served.enter();
+        let future = self.inner.call(request);
+        drop(scope);
         InboundFuture::new(future, timer, served)
     }
 }
