@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use onus_core::{
     Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause,
     SlotId, Stop, Terms, Timestamp, Verdict,
@@ -367,9 +367,11 @@ impl Outbound {
             return;
         }
         let claims = self.agent().claims();
+        let carries = |name: &HeaderName| headers.contains_key(name);
+        let has_claim = carries(&wire::ONUS_CLAIM) || claims.alias.as_ref().is_some_and(carries);
         if !self.edge.policy.trusted {
             claims.strip_untrusted(headers);
-        } else if self.is_failed() || headers.contains_key(&wire::ONUS_CLAIM) {
+        } else if self.is_failed() || has_claim {
             // A success has no claim to hide, nearly always.
             let read = claims.read(headers);
             claims.hide_from_handler(headers, &read);
