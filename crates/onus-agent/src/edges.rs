@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use onus_core::{EdgeClass, EdgeId, EdgePolicy, EdgeState, Timestamp};
+use onus_core::{Brake, BrakeEvent, EdgeClass, EdgeId, EdgePolicy, EdgeState, Timestamp};
 use onus_learn::{ClassFinding, Declared, Estimator};
 
 use crate::config::CalleeRules;
@@ -127,6 +127,12 @@ impl Edge {
         let mut memory = lock(&self.memory);
         self.drain(&mut memory, now);
         memory
+    }
+
+    /// Takes over the share that the brake leaves, and what it has to tell.
+    pub(crate) fn follow_brake(&self, brake: &mut Brake) -> Option<BrakeEvent> {
+        self.halvings.store(brake.halvings(), Ordering::Relaxed);
+        brake.take_event()
     }
 
     /// Whether the budget was last told of the calls a second ago. Without a drain each second it

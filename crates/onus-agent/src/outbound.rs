@@ -255,9 +255,7 @@ impl Outbound {
             let mut memory = edge.memory(now);
             let state = &mut memory.state;
             let verdict = self.call.on_failure(&failure, &edge.policy, state, now, draw);
-            let event = state.brake.take_event();
-            edge.halvings.store(state.brake.halvings(), Ordering::Relaxed);
-            (verdict, event)
+            (verdict, edge.follow_brake(&mut state.brake))
         });
         let (verdict, event) = match decided {
             Some(decided) => decided,
@@ -351,7 +349,7 @@ impl Outbound {
         let event = agent.guarded(|| {
             let mut memory = self.edge.memory(now);
             self.call.on_success(&self.edge.policy, &mut memory.state, now);
-            memory.state.brake.take_event()
+            self.edge.follow_brake(&mut memory.state.brake)
         });
         match event {
             Some(Some(event)) => self.tell_brake(event),

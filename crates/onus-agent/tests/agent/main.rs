@@ -8,6 +8,7 @@ mod budgets;
 mod claims;
 mod correlation;
 mod dropped;
+mod evidence;
 mod exposition;
 mod faults;
 mod host;
