@@ -43,6 +43,16 @@ pub struct Edge {
     learning: Mutex<Estimator>,
 }
 
+/// What a minute has taught about an edge.
+#[derive(Debug)]
+pub(crate) struct Learned {
+    pub(crate) finding: ClassFinding,
+    /// Whether the class that decisions use is another one now.
+    pub(crate) class_changed: bool,
+    /// Whether what was said about the edge is contradicted for the first time.
+    pub(crate) contradicted: bool,
+}
+
 /// What an edge remembers between calls; locked on failure and once a second.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -109,17 +119,18 @@ impl Edge {
         self.declared.resolve(lock(&self.learning).measure(now))
     }
 
-    /// Updates what is learned about the edge; the class follows, and is returned if it changed.
-    pub(crate) fn learn(
-        &self,
-        update: impl FnOnce(&mut Estimator),
-        now: Timestamp,
-    ) -> Option<ClassFinding> {
+    /// Updates what is learned about the edge; the class follows.
+    pub(crate) fn learn(&self, update: impl FnOnce(&mut Estimator), now: Timestamp) -> Learned {
         let mut learning = lock(&self.learning);
+        let before = self.declared.resolve(learning.measure(now));
         update(&mut learning);
         let finding = self.declared.resolve(learning.measure(now));
-        let before = self.class.swap(class_to_byte(finding.class), Ordering::Relaxed);
-        (class_from_byte(before) != finding.class).then_some(finding)
+        let in_use = self.class.swap(class_to_byte(finding.class), Ordering::Relaxed);
+        Learned {
+            class_changed: class_from_byte(in_use) != finding.class,
+            contradicted: before.contradiction().is_none() && finding.contradiction().is_some(),
+            finding,
+        }
     }
 
     /// The edge's memory, with a budget that knows of every call so far.
@@ -342,6 +353,6 @@ mod tests {
         assert!(!edge.is_drain_due(at(1)), "it was drained");
         assert_eq!(balance(at(1)), 11);
         assert_eq!(edge.finding(at(1)).class, EdgeClass::Unknown);
-        assert_eq!(edge.learn(|_| {}, at(1)), None);
+        assert!(!edge.learn(|_| {}, at(1)).class_changed);
     }
 }

@@ -120,12 +120,17 @@ impl Agent {
             class = finding.class.as_str(),
             "onus: edge class changed: {finding}"
         );
-        if let Some(contradiction) = finding.contradiction() {
-            tracing::warn!(
-                callee = %self.symbols().name(edge.key.callee),
-                "onus: what is measured contradicts what was said: {contradiction}"
-            );
-        }
+    }
+
+    pub(crate) fn tell_contradiction(&self, edge: &Edge, finding: &ClassFinding) {
+        let Some(contradiction) = finding.contradiction() else { return };
+        tracing::warn!(
+            caller = %self.service(),
+            caller_procedure = %edge.key.caller.display(self.symbols()),
+            callee = %self.symbols().name(edge.key.callee),
+            procedure = %edge.key.procedure.display(self.symbols()),
+            "onus: what is measured contradicts what was said: {contradiction}"
+        );
     }
 
     pub(crate) fn tell_brake(&self, edge: &Edge, event: BrakeEvent) {

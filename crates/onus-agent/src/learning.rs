@@ -72,8 +72,12 @@ impl Agent {
                 continue;
             }
             let frozen = frozen_callers.contains(&edge.key.caller);
-            if let Some(finding) = edge.learn(|memory| memory.minute(minute, frozen, now), now) {
-                self.tell_class(edge, &finding);
+            let learned = edge.learn(|memory| memory.minute(minute, frozen, now), now);
+            if learned.class_changed {
+                self.tell_class(edge, &learned.finding);
+            }
+            if learned.contradicted {
+                self.tell_contradiction(edge, &learned.finding);
             }
         }
         if !std::mem::replace(&mut learned.named_unused, true) {

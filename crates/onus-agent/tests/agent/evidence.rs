@@ -209,6 +209,20 @@ fn a_class_is_left_when_the_callee_changes_its_role() {
 }
 
 #[test]
+fn evidence_is_dropped_after_thirty_days() {
+    // [class-7]
+    let service = Service::new(Mode::Observe, |_| {});
+    fail_alone(&service, "/in", 30, false);
+    minute(&service);
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    for (days, expected) in [(29, EdgeClass::FailOpen), (1, EdgeClass::Unknown)] {
+        service.pass(DAY * days);
+        service.untied_call("clock").play(OK);
+        assert_eq!(class(&service, "/in"), expected, "after {days} more days");
+    }
+}
+
+#[test]
 fn a_caller_in_trouble_learns_nothing() {
     // [class-8]
     for (clean, clean_failed, expected) in

@@ -12,6 +12,7 @@ mod evidence;
 mod exposition;
 mod faults;
 mod host;
+mod log;
 mod mark;
 mod metrics;
 mod modes;
