@@ -114,7 +114,7 @@ impl Agent {
             self.claims.strip_untrusted(headers);
         }
         let carried = Carried::by(headers);
-        if carried.time {
+        if carried.time && mode.arm(arrival.lot, 0).hands_on_time() {
             let allowed = wire::time_allowed(headers);
             arrival.deadline = allowed.map(|allowed| now().saturating_add(allowed));
         }

@@ -104,21 +104,22 @@ impl Outbound {
         let halvings = edge.halvings.load(Ordering::Relaxed);
         let identity = CallIdentity { callee: edge.key.callee, head: start.head, body: start.body };
         let carried = Carried::by(headers);
-        // What the application itself allows, and the edge's limit.
-        let allowed = if carried.time { wire::time_allowed(headers) } else { None };
-        let own_limits = allowed.into_iter().chain(edge.timeouts.overall).min();
-        let terms = |tied: Option<&Inbound>| Terms {
-            arm: match tied {
+        let terms = |tied: Option<&Inbound>| {
+            let arm = match tied {
                 Some(inbound) => inbound.arm_on(halvings),
                 None => agent.arm_of_untied(headers, start.bits, halvings),
-            },
-            marked: tied.is_some_and(Inbound::is_marked),
-            method: start.method,
-            deadline: tied
-                .and_then(Inbound::deadline)
-                .into_iter()
-                .chain(own_limits.map(|limit| now.saturating_add(limit)))
-                .min(),
+            };
+            // The edge's limit, what the application itself allows, and what its caller does.
+            let hands_on_time = carried.time && arm.hands_on_time();
+            let allowed = if hands_on_time { wire::time_allowed(headers) } else { None };
+            let limits = edge.timeouts.overall.into_iter().chain(allowed);
+            let ends = limits.map(|limit| now.saturating_add(limit));
+            Terms {
+                arm,
+                marked: tied.is_some_and(Inbound::is_marked),
+                method: start.method,
+                deadline: ends.chain(tied.and_then(Inbound::deadline)).min(),
+            }
         };
         let begin = |tied: Option<&Inbound>, repeated| {
             let mut call = match repeated {
@@ -197,7 +198,8 @@ impl Outbound {
             self.retry_sent();
         }
         let per_try = self.edge.timeouts.per_try;
-        if per_try.is_some() || self.deadline().is_some() {
+        let limited = per_try.is_some() || self.deadline().is_some();
+        if limited && self.arm().hands_on_time() {
             self.write_time_allowed(headers, per_try, now());
         }
         if self.arm().is_off() {

@@ -1,5 +1,4 @@
-//! Names as numbers: methods, routes and services, interned once and bounded (design §7: every
-//! map has a bound).
+//! Names as numbers: methods, routes and services, interned once and bounded, as every map is.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

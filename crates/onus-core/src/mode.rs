@@ -117,6 +117,16 @@ impl Arm {
         }
     }
 
+    /// Whether the time that a request allows is read, handed on and kept to. Where ownership only
+    /// observes, nobody may notice; limits that an operator configured hold all the same.
+    #[must_use]
+    pub const fn hands_on_time(self) -> bool {
+        match self {
+            Self::Enforce => true,
+            Self::Off | Self::Observe | Self::Control => false,
+        }
+    }
+
     /// Whether ownership sends and reads anything at all.
     #[must_use]
     pub const fn is_off(self) -> bool {

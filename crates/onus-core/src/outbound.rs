@@ -104,6 +104,8 @@ pub enum Pushback {
     Refused,
     /// Not before this time has passed.
     After(Duration),
+    /// Not at all, and beside it a wait, which counts where the refusal is Onus's own veto.
+    RefusedAfter(Duration),
 }
 
 /// The decision after a failed attempt.
@@ -327,7 +329,7 @@ impl OutboundCall {
             .retry
             .map_or(Duration::ZERO, |retry| retry.backoff.delay(self.sends, draw.jitter()));
         match failure.pushback {
-            Pushback::After(asked) => own.max(asked),
+            Pushback::After(asked) | Pushback::RefusedAfter(asked) => own.max(asked),
             Pushback::None | Pushback::Refused => own,
         }
     }
@@ -344,12 +346,16 @@ impl OutboundCall {
         draw: Draw,
     ) -> Facts {
         let time_left = self.terms.deadline.map(|deadline| deadline.saturating_since(now));
+        let fits = |wait| wait <= time_left.unwrap_or(PUSHBACK_WAIT_MAX);
         let pushback = match failure.pushback {
-            Pushback::After(wait) if wait > time_left.unwrap_or(PUSHBACK_WAIT_MAX) => {
+            Pushback::Refused => PushbackFact::Refused,
+            Pushback::RefusedAfter(wait) if fits(wait) || !claim.is_unclaimed() => {
+                PushbackFact::Refused
+            }
+            Pushback::After(wait) | Pushback::RefusedAfter(wait) if !fits(wait) => {
                 PushbackFact::TooLong
             }
-            Pushback::Refused => PushbackFact::Refused,
-            Pushback::After(_) | Pushback::None => PushbackFact::None,
+            Pushback::After(_) | Pushback::RefusedAfter(_) | Pushback::None => PushbackFact::None,
         };
         let retry = policy.retry.as_ref();
         let needed = after.saturating_add(retry.map_or(Duration::ZERO, |r| r.min_attempt_time));

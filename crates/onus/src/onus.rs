@@ -219,6 +219,13 @@ impl OnusBuilder {
         self
     }
 
+    /// Puts all callers of this service outside of the trust boundary, as at a public edge: nothing
+    /// that they say of ownership is read, and they get no claim.
+    pub fn untrusted_callers(mut self) -> Self {
+        self.config.untrusted_callers = true;
+        self
+    }
+
     /// Lets the brake halve the enforce share of edges to `callee` where probes show that
     /// suppression is costly.
     pub fn brake_acts(mut self, callee: impl Into<String>) -> Self {

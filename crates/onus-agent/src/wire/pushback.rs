@@ -8,8 +8,8 @@ use onus_core::Pushback;
 
 use super::names::{GRPC_PUSHBACK, RETRY_AFTER};
 
-/// Reads the pushback of a failed answer. Of several waits the longest counts, and a refusal
-/// above all; a `Retry-After` that cannot be read says nothing. `now_wallclock` is for dates.
+/// Reads the pushback of a failed answer. Of several waits the longest counts; a refusal
+/// and a wait are told both; a `Retry-After` that cannot be read says nothing. `now_wallclock` is for dates.
 #[must_use]
 pub fn pushback(headers: &HeaderMap, now_wallclock: SystemTime) -> Pushback {
     let grpc = grpc_pushback(headers);
@@ -18,7 +18,8 @@ pub fn pushback(headers: &HeaderMap, now_wallclock: SystemTime) -> Pushback {
     match (grpc, after) {
         (Pushback::After(grpc), Some(after)) => Pushback::After(grpc.max(after)),
         (Pushback::None, Some(after)) => Pushback::After(after),
-        (Pushback::Refused | Pushback::None | Pushback::After(_), _) => grpc,
+        (Pushback::Refused, Some(after)) => Pushback::RefusedAfter(after),
+        (grpc, _) => grpc,
     }
 }
 
@@ -76,7 +77,7 @@ mod tests {
         // [decide-2]
         for refused in ["-1", "-100", "", "soon", "1.5", "1s", "99999999999999999999"] {
             check(&[refused], &[], Pushback::Refused);
-            check(&[refused], &["5"], Pushback::Refused);
+            check(&[refused], &["5"], Pushback::RefusedAfter(Duration::from_secs(5)));
         }
         check(&["100", "200"], &[], Pushback::Refused);
         // [decide-4] [decide-14]

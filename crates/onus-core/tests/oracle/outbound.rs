@@ -63,7 +63,16 @@ fn every_case(mut each: impl FnMut(Case)) {
         Some(Claim::UnclaimedShield),
     ];
     let after = |ms| Pushback::After(Duration::from_millis(ms));
-    let pushbacks = [Pushback::None, Pushback::Refused, after(1), after(40), after(2_000)];
+    let refused_after = |ms| Pushback::RefusedAfter(Duration::from_millis(ms));
+    let pushbacks = [
+        Pushback::None,
+        Pushback::Refused,
+        after(1),
+        after(40),
+        after(2_000),
+        refused_after(40),
+        refused_after(2_000),
+    ];
     // No deadline; too little for an attempt; enough, but not for the longer wait; plenty.
     let lefts = [None, Some(5 * MS), Some(45 * MS), Some(1_000 * MS)];
     for arm in arms {
@@ -121,7 +130,7 @@ fn expected(case: &Case) -> Expected {
     };
     let made = if case.declared { 1 } else { attempts };
     let asked = match case.pushback {
-        Pushback::After(wait) => wait.as_nanos() as u64,
+        Pushback::After(wait) | Pushback::RefusedAfter(wait) => wait.as_nanos() as u64,
         Pushback::None | Pushback::Refused => 0,
     };
     let fits = |time: u64| case.left.is_none_or(|left| time <= left);
@@ -130,8 +139,10 @@ fn expected(case: &Case) -> Expected {
         claim,
         pushback: match case.pushback {
             Pushback::Refused => 'r',
-            Pushback::After(_) if !fits(asked) => 'l',
-            Pushback::None | Pushback::After(_) => '.',
+            // Beside an unclaimed error the refusal is a veto, and only the wait is meant.
+            Pushback::RefusedAfter(_) if claim != 'u' => 'r',
+            Pushback::After(_) | Pushback::RefusedAfter(_) if !fits(asked) => 'l',
+            Pushback::None | Pushback::After(_) | Pushback::RefusedAfter(_) => '.',
         },
         trusted: yes(case.trusted),
         covered: yes(case.has_policy && case.error != EXCLUDED),
@@ -239,7 +250,7 @@ fn shipped(case: &Case, edges: &Edges) -> Expected {
         assert!(probe || retry.cause == RetryCause::Claim(read), "{case:?}");
         assert_eq!(read == CalleeClaim::Silent, case.error == CallError::Timeout, "{case:?}");
         let asked = match case.pushback {
-            Pushback::After(wait) => wait,
+            Pushback::After(wait) | Pushback::RefusedAfter(wait) => wait,
             Pushback::None | Pushback::Refused => Duration::ZERO,
         };
         assert_eq!(retry.after, asked, "{case:?}");

@@ -67,7 +67,8 @@ impl Served {
     fn answer(&mut self, answer: Answer, headers: &mut HeaderMap) {
         let Some(inbound) = &self.inbound else { return };
         match answer {
-            Answer::Pending => {}
+            // The claim of an answer whose outcome is to come goes into its trailers.
+            Answer::Pending => inbound.answer_ok(headers),
             Answer::Ok => {
                 self.outcome = Outcome::Ok;
                 inbound.answer_ok(headers);

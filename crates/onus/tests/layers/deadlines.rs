@@ -146,3 +146,23 @@ fn a_call_without_time_is_not_made() {
     let served = serve_by_calling(once(), &[Reply::ok()], request, call);
     assert_eq!((served.head.status.as_u16(), served.allowed.len(), served.at), (504, 0, 0));
 }
+
+#[test]
+fn nobody_notices_an_observing_service_by_its_time() {
+    // [mode-5]
+    let (head, allowed, at) = paused(async {
+        let policy = RetryPolicy::attempts(1).deadline(ms(400));
+        let onus = Onus::builder("b").retry("c", policy).build().unwrap();
+        let callee = Callee::new([Reply::hangs()]);
+        let client = onus.outbound("c").layer(callee.clone());
+        let mut node = serve(&onus, move |_| relay(client.clone(), call()));
+        let start = Instant::now();
+        let (head, _) = ask(&mut node, with(get("/"), ENVOY, "300")).await.into_parts();
+        let seen = callee.seen();
+        (head, seen[0].headers.get(ENVOY).cloned(), start.elapsed())
+    });
+    // The limit that was configured holds, and nothing else does.
+    assert_eq!((head.status.as_u16(), at), (504, ms(400)));
+    assert_eq!(allowed, None);
+    assert_eq!(head.headers.get("proxy-status"), None);
+}
