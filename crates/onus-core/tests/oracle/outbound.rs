@@ -140,7 +140,7 @@ fn expected(case: &Case) -> Expected {
         pushback: match case.pushback {
             Pushback::Refused => 'r',
             // Beside an unclaimed error the refusal is a veto, and only the wait is meant.
-            Pushback::RefusedAfter(_) if claim != 'u' => 'r',
+            Pushback::RefusedAfter(_) if !matches!(claim, 'u' | 'h') => 'r',
             Pushback::After(_) | Pushback::RefusedAfter(_) if !fits(asked) => 'l',
             Pushback::None | Pushback::After(_) | Pushback::RefusedAfter(_) => '.',
         },
