@@ -284,5 +284,5 @@ fn every_first_failure() {
         cases += 1;
         assert_eq!(shipped(&case, &edges), expected(&case), "{case:#?}");
     });
-    assert_eq!(cases, 4 * 16 * (3 * 2 + 1) * 4 * 3 * 5 * 3 * 5 * 2);
+    assert_eq!(cases, 4 * 16 * (3 * 2 + 1) * 4 * 3 * 5 * 3 * 7 * 2);
 }
