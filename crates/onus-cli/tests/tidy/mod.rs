@@ -6,6 +6,7 @@
 mod arrows;
 mod checkout;
 mod citations;
+mod examples;
 mod links;
 mod markdown;
 mod names;
