@@ -81,6 +81,11 @@ impl<S, C, B: Body> Call<S, C, B> {
         body.filter(|_| sendable)
     }
 
+    /// Whether an attempt may leave at all: a wait may have taken all the time there was.
+    pub(super) fn may_send(&self) -> bool {
+        self.outbound.as_ref().is_none_or(|outbound| outbound.may_send(self.now()).is_ok())
+    }
+
     /// Lets go of what was kept: there will be no further attempt.
     pub(super) fn release(&mut self) {
         self.kept = None;

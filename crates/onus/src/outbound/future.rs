@@ -46,7 +46,7 @@ pin_project! {
         Waiting { #[pin] rest: Rest<R>, sleep: Option<Pin<Box<Sleep>>>, next: Option<ReplayBody<B>> },
         /// The wait for the service below to take the attempt that sends `next`.
         Readying { timer: Option<Pin<Box<Sleep>>>, next: Option<ReplayBody<B>> },
-        /// There is no time for a first attempt.
+        /// There is no time for an attempt.
         OutOfTime,
         Done,
     }
@@ -136,6 +136,10 @@ where
                     }
                     let next = next.take();
                     this.state.set(State::Readying { timer: call.timer(), next });
+                    continue;
+                }
+                StateProj::Readying { .. } if !call.may_send() => {
+                    this.state.set(State::OutOfTime);
                     continue;
                 }
                 StateProj::Readying { timer, next } => {

@@ -88,6 +88,26 @@ fn attempts_and_calls_have_limits() {
 }
 
 #[test]
+fn a_retry_that_has_waited_too_long_is_not_sent() {
+    // [deadline-1] [criteria-4]
+    let (seen, stop, attempts) = paused(async {
+        let policy = attempts(2).deadline(ms(1000));
+        let onus = Onus::builder("checkout").retry("payments", policy).build().unwrap();
+        let waits = Reply::says("claimed").header("grpc-retry-pushback-ms", "100");
+        let callee = Callee::new([waits.after(ms(800)), Reply::ok()]);
+        let call = tokio::spawn(onus.outbound("payments").layer(callee.clone()).oneshot(get("/")));
+        tokio::time::sleep(ms(810)).await;
+        // The process had no time to look at its timers.
+        tokio::time::advance(ms(500)).await;
+        let response = call.await.unwrap().unwrap();
+        assert_eq!(response.status(), 504);
+        let outcome = outcome(&response).unwrap();
+        (callee.seen().len(), outcome.stop.as_str(), outcome.attempts)
+    });
+    assert_eq!((seen, stop, attempts), (1, "no-time", 1));
+}
+
+#[test]
 fn limits_end_at_the_response_head() {
     let policy = attempts(2).per_try_timeout(ms(100)).deadline(ms(150));
     let body = [Piece::Wait(ms(5000)), Piece::data("late")];
