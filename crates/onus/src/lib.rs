@@ -18,6 +18,7 @@ pub mod replay;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
 mod scope;
+mod switch_file;
 mod told;
 
 pub use onus_agent::{

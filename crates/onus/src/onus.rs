@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::HeaderName;
@@ -17,6 +18,7 @@ use crate::outbound::Callee;
 use crate::outbound::OutboundLayer;
 use crate::procedure::RequestHead;
 use crate::replay::{ReplayLimits, empty_digest};
+use crate::switch_file;
 
 /// Onus in one service. Cheap to clone: all clones share budgets, classes and counters.
 #[derive(Clone)]
@@ -80,6 +82,23 @@ impl Onus {
         self.0.agent.switch_file(text, self.0.clock.now())
     }
 
+    /// Follows the switch file at `path`, about once a second, until the last handle of this
+    /// service is gone. To be spawned on a tokio runtime:
+    ///
+    /// ```no_run
+    /// # let onus = onus::Onus::builder("checkout").build().unwrap();
+    /// tokio::spawn(onus.watch_switch_file("/etc/onus/switch"));
+    /// ```
+    ///
+    /// A file that cannot be read or meant is named in the log, and what was in force stays in
+    /// force. No file says nothing, like an empty one.
+    pub fn watch_switch_file(
+        &self,
+        path: impl Into<PathBuf>,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        switch_file::watch(WeakOnus(Arc::downgrade(&self.0)), path.into())
+    }
+
     /// The mode in force.
     #[must_use]
     pub fn mode(&self) -> Mode {
@@ -110,6 +129,15 @@ impl Onus {
 
     pub(crate) fn clock(&self) -> Clock {
         self.0.clock
+    }
+}
+
+/// A handle that does not keep the service's state alive.
+pub(crate) struct WeakOnus(Weak<Shared>);
+
+impl WeakOnus {
+    pub(crate) fn upgrade(&self) -> Option<Onus> {
+        self.0.upgrade().map(Onus)
     }
 }
 

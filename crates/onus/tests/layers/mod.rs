@@ -10,4 +10,5 @@ mod readiness;
 mod repeats;
 mod retries;
 mod scope;
+mod switch_file;
 mod time;
