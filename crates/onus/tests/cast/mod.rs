@@ -7,7 +7,7 @@ mod service;
 
 pub(crate) use body::{Broken, Piece, Pieces, read};
 pub(crate) use callee::{Callee, Reply, Seen};
-pub(crate) use metrics::counted;
+pub(crate) use metrics::{Series, all_series, counted};
 pub(crate) use service::{Client, Node, Served, ask, get, outcome, post, relay, said, serve};
 
 /// Runs `future` on a clock that stands still unless everybody waits for it.

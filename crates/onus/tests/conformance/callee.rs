@@ -1,0 +1,107 @@
+//! A callee that answers when it is told to.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use onus::CallError;
+use onus::replay::ReplayBody;
+use tokio::sync::oneshot;
+use tower::Service;
+
+use crate::cast::Pieces;
+
+/// A callee that answers when it is told to.
+#[derive(Clone, Default)]
+pub(super) struct Callee {
+    waiting: Arc<Mutex<VecDeque<Attempt>>>,
+}
+
+/// An attempt that waits for its answer.
+pub(super) struct Attempt {
+    pub(super) path: String,
+    pub(super) headers: HeaderMap,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// An answer, or how there is none.
+type Answer = Result<Response<Held>, Lost>;
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost(pub(super) CallError);
+
+/// A body that is held until it is let go of, or breaks.
+#[derive(Default)]
+pub(super) struct Held(Option<oneshot::Receiver<Lost>>);
+
+impl Callee {
+    /// The attempt that waits for this call.
+    pub(super) fn attempt_of(&self, path: &str) -> Option<Attempt> {
+        let mut waiting = self.waiting.lock().unwrap();
+        // Attempts that were given up wait for nothing.
+        waiting.retain(|attempt| !attempt.answer.is_closed());
+        let at = waiting.iter().position(|attempt| attempt.path == path)?;
+        waiting.remove(at)
+    }
+}
+
+impl Attempt {
+    pub(super) fn fail(self, reply: Result<Response<()>, Lost>) {
+        let _ = self.answer.send(reply.map(|reply| reply.map(|()| Held::default())));
+    }
+
+    /// Answers with a body that ends when the sender is dropped, or breaks when it is used.
+    pub(super) fn succeed(self) -> oneshot::Sender<Lost> {
+        let (breaks, body) = oneshot::channel();
+        let _ = self.answer.send(Ok(Response::new(Held(Some(body)))));
+        breaks
+    }
+}
+
+impl Service<Request<ReplayBody<Pieces>>> for Callee {
+    type Response = Response<Held>;
+    type Error = Lost;
+    type Future = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ReplayBody<Pieces>>) -> Self::Future {
+        let (head, body) = request.into_parts();
+        let waiting = self.waiting.clone();
+        Box::pin(async move {
+            // A body that was read is a body that is gone.
+            let _ = body.collect().await;
+            let (answer, answered) = oneshot::channel();
+            let path = head.uri.path().trim_start_matches('/').to_owned();
+            waiting.lock().unwrap().push_back(Attempt { path, headers: head.headers, answer });
+            answered.await.unwrap_or(Err(Lost(CallError::Reset)))
+        })
+    }
+}
+
+impl Body for Held {
+    type Data = Bytes;
+    type Error = Lost;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Lost>>> {
+        let Some(held) = &mut self.0 else { return Poll::Ready(None) };
+        let broken = ready!(Pin::new(held).poll(cx));
+        self.0 = None;
+        Poll::Ready(broken.ok().map(Err))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+}

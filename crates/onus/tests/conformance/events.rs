@@ -1,0 +1,74 @@
+//! The events in which the layers tell each decision, as a log would have them.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// A decision after a failed attempt.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Decision {
+    pub(super) callee: String,
+    pub(super) retried: bool,
+    /// What let the retry pass, or why there is none.
+    pub(super) reason: String,
+}
+
+/// Collects decisions.
+#[derive(Clone, Default)]
+pub(super) struct Decisions(Arc<Mutex<Vec<Decision>>>);
+
+impl Decisions {
+    /// Those since the last time.
+    pub(super) fn take(&self) -> Vec<Decision> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Subscriber for Decisions {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("onus")
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        if event.metadata().fields().field("retried").is_some() {
+            let mut decision = Decision::default();
+            event.record(&mut decision);
+            self.0.lock().unwrap().push(decision);
+        }
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+impl Visit for Decision {
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        if field.name() == "retried" {
+            self.retried = value;
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "reason" {
+            value.clone_into(&mut self.reason);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "callee" {
+            self.callee = format!("{value:?}");
+        }
+    }
+}
