@@ -1,9 +1,12 @@
 //! The layers as a host of the conformance vectors, in virtual time.
 
 mod callee;
+mod calls;
 mod draws;
 mod events;
+mod load;
 mod request;
+mod seen;
 mod service;
 mod setup;
 mod tree;

@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Request};
 use http_body_util::BodyExt;
-use onus::{CallError, CallOutcome, Onus, Source, Stop, Switches};
+use onus::{CallError, Onus, Source, Switches};
 use onus_agent::wire::{ClaimHeaders, ParsedClaim, time_allowed};
 use onus_conformance::step::{
-    Answer, Arrive, Because, Call, Draws, Ends, Failed, Handler, Load, Method as MethodName,
-    ModeName, NotSent, Sent, Step, Then,
+    Answer, Arrive, Because, Call, Failed, Handler, Method, ModeName, NotSent, Sent, Step,
 };
 use onus_conformance::{Fact, Observation, Span, StepVector, Unsupported};
-use onus_core::{Claim, EdgeOutcome, RetryCause};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tower::ServiceExt;
 
 use super::callee::{Attempt, Callee, Lost};
+use super::calls::{End, allow, next_attempt, reply, request, settle, work};
 use super::draws::{Asked, prepare};
-use super::events::{Decision, Decisions};
+use super::events::Decisions;
+use super::load;
 use super::request::Running;
+use super::seen::{facts, lessons, stopped};
 use super::setup::{self, Client, Foreseen};
-use crate::cast::{Pieces, Series, all_series, counted};
+use crate::cast::{Pieces, Series, all_series};
 
 /// Acts the steps out, in virtual time.
 pub(super) async fn run(vector: &StepVector) -> Result<Vec<Observation>, Unsupported> {
@@ -56,7 +56,7 @@ struct Stage<'a> {
 /// A call of the request being served.
 struct Made {
     edge: String,
-    method: MethodName,
+    method: Method,
     within: Option<Span>,
     tied: bool,
     task: Arc<Mutex<Option<JoinHandle<()>>>>,
@@ -69,22 +69,15 @@ struct Made {
     breaks: Option<oneshot::Sender<Lost>>,
 }
 
-/// How a call ended for the application.
-#[derive(Clone)]
-enum End {
-    Answered(Option<CallOutcome>),
-    Lost,
-}
-
 impl<'a> Stage<'a> {
     fn new(vector: &'a StepVector, decisions: Decisions) -> Result<Self, Unsupported> {
         let onus = setup::onus(vector)?;
         let clients = setup::clients(&onus, vector);
-        let limited = vector.steps.iter().any(|step| match step {
-            Step::Arrive(step) => step.deadline.is_some(),
-            Step::Call(step) => step.within.is_some(),
-            _ => false,
-        });
+        let limited = |step: &Step| {
+            matches!(step, Step::Arrive(step) if step.deadline.is_some())
+                || matches!(step, Step::Call(step) if step.within.is_some())
+        };
+        let limited = vector.steps.iter().any(limited);
         if limited && vector.service.mode != ModeName::Enforce {
             return Err("looks at no deadline of a request unless it enforces".into());
         }
@@ -156,7 +149,11 @@ impl<'a> Stage<'a> {
                 self.onus.switch(Source::Admin, &self.switches);
                 Ok(Observation::nothing())
             }
-            Step::Load(step) => self.load(step).await,
+            Step::Load(step) => {
+                let client = self.clients.get(&step.edge).ok_or("knows no such edge")?;
+                let setup = &self.vector.edges[&step.edge];
+                load::run(&self.onus, client, setup, step, &self.decisions).await
+            }
             Step::Tokens(step) => {
                 let balance = self.gauge("onus_budget_balance", &step.edge);
                 Ok(Observation(
@@ -172,7 +169,7 @@ impl<'a> Stage<'a> {
                 let halvings = self.gauge("onus_brake_halvings", &step.edge);
                 Ok(Observation(halvings.map(|n| Fact::Halvings(n as u8)).into_iter().collect()))
             }
-            Step::Judge(step) => judge(step.error.0).await,
+            Step::Judge(step) => load::judge(step.error.0).await,
             Step::Lot(_) => Err("shows no lots".into()),
             Step::Criteria(_) => Err("shows no criteria by themselves".into()),
         }
@@ -351,229 +348,10 @@ impl<'a> Stage<'a> {
         calls.next().is_none().then(|| name.clone())
     }
 
-    async fn load(&mut self, load: &Load) -> Result<Observation, Unsupported> {
-        let mut as_asked = 0;
-        for _ in 0..load.calls {
-            as_asked += u32::from(self.load_one(load).await?);
-        }
-        Ok([Fact::Loaded(as_asked)].into())
-    }
-
-    /// One call in a request of its own; whether it ended as asked.
-    async fn load_one(&mut self, load: &Load) -> Result<bool, Unsupported> {
-        let (client, callee) = self.clients.get(&load.edge).ok_or("knows no such edge")?.clone();
-        let setup = &self.vector.edges[&load.edge];
-        let running = Running::arrive(&self.onus, Request::get("/").body(Pieces::empty()).unwrap());
-        let end = Arc::new(Mutex::new(None));
-        let work = work(client, request("load", MethodName::Safe, true), end.clone());
-        running.run(move || drop(onus::spawn(work)));
-        let (cause, claim) = match load.ends {
-            Ends::Ok => (None, None),
-            Ends::RetriedOk | Ends::RetriedFailed => (Some("missing"), None),
-            Ends::ProbedOk | Ends::ProbedFailed => (Some("probe"), Some("unclaimed")),
-        };
-        let fails = || {
-            let mut reply = Response::builder().status(503);
-            if let Some(claim) = claim {
-                reply = reply.header("onus-claim", claim);
-            }
-            Ok(reply.body(()).unwrap())
-        };
-        let mut as_asked = true;
-        self.decisions.take();
-        let mut attempt = next_attempt(&callee, "load", &end).await.ok_or("saw no attempt")?;
-        if let Some(cause) = cause {
-            prepare(Asked::new(LETS_PASS, setup.gate, setup.probes, false));
-            attempt.fail(fails());
-            settle().await;
-            let decided = self.decisions.take();
-            as_asked = decided.last().is_some_and(|last| last.retried && last.reason == cause);
-            let Some(next) = next_attempt(&callee, "load", &end).await else { return Ok(false) };
-            attempt = next;
-        }
-        match load.ends {
-            Ends::Ok | Ends::RetriedOk | Ends::ProbedOk => drop(attempt.succeed()),
-            Ends::RetriedFailed | Ends::ProbedFailed => {
-                attempt.fail(fails());
-                settle().await;
-                as_asked &= self.decisions.take().last().is_some_and(|last| !last.retried);
-            }
-        }
-        settle().await;
-        drop(running.answer(200).await);
-        Ok(as_asked)
-    }
-
     fn gauge(&self, family: &str, edge: &str) -> Option<f64> {
         let is = |series: &Series| series.family == family && series.labels["callee"] == edge;
         all_series(&self.onus).into_iter().find(is).map(|series| series.value)
     }
 }
 
-/// Lets everybody do what there is to do, without a wait.
-async fn settle() {
-    for _ in 0..64 {
-        tokio::task::yield_now().await;
-    }
-}
-
-/// The attempt of a call that comes next, after the wait before it; `None` if the call ends.
-async fn next_attempt(callee: &Callee, call: &str, end: &Mutex<Option<End>>) -> Option<Attempt> {
-    for _ in 0..MILLIS_MAX {
-        settle().await;
-        if let Some(attempt) = callee.attempt_of(call) {
-            return Some(attempt);
-        }
-        if end.lock().unwrap().is_some() {
-            return None;
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    None
-}
-
-/// Makes a call, and holds its answer.
-async fn work(client: Client, request: Request<Pieces>, end: Arc<Mutex<Option<End>>>) {
-    match client.oneshot(request).await {
-        Ok(response) => {
-            let outcome = response.extensions().get().cloned();
-            *end.lock().unwrap() = Some(End::Answered(outcome));
-            let _ = response.into_body().collect().await;
-        }
-        Err(Lost(_)) => *end.lock().unwrap() = Some(End::Lost),
-    }
-}
-
-/// Says how much time a request allows.
-fn allow(request: &mut Request<Pieces>, time: Duration) {
-    let text = format!("{}m", time.as_millis());
-    request.headers_mut().insert("grpc-timeout", text.parse().unwrap());
-}
-
-fn request(name: &str, method: MethodName, replayable: bool) -> Request<Pieces> {
-    let mut request = Request::new(setup::body(replayable));
-    *request.uri_mut() = format!("/{name}").parse().unwrap();
-    match method {
-        MethodName::Safe => {}
-        MethodName::Unsafe => *request.method_mut() = Method::POST,
-        MethodName::Grpc => {
-            *request.method_mut() = Method::POST;
-            let grpc = HeaderValue::from_static("application/grpc");
-            request.headers_mut().insert(header::CONTENT_TYPE, grpc);
-        }
-    }
-    request
-}
-
-/// What the callee answers; its claim names the call as its origin.
-fn reply(name: &str, step: &Failed, error: CallError) -> Result<Response<()>, Lost> {
-    let mut reply = match error {
-        CallError::Http(status) => Response::builder().status(status),
-        CallError::Grpc(code) => Response::builder()
-            .header(header::CONTENT_TYPE, "application/grpc")
-            .header("grpc-status", code.to_string()),
-        CallError::Connect | CallError::Reset | CallError::Protocol | CallError::Timeout => {
-            return Err(Lost(error));
-        }
-    };
-    if let Some(claim) = step.claim {
-        let token = match claim {
-            Claim::Claimed => "claimed",
-            Claim::ClaimedSilent => "claimed;kind=silent",
-            Claim::Unclaimed => "unclaimed",
-            Claim::UnclaimedShield => "unclaimed;kind=shield",
-        };
-        let attempt = step.attempt.map(|attempt| format!(";attempt={attempt}"));
-        let attempt = attempt.unwrap_or_default();
-        reply = reply.header("onus-claim", format!("{token}{attempt};origin=\"{name}\""));
-    }
-    if let Some(pushback) = setup::pushback(step.pushback) {
-        reply = reply.header("grpc-retry-pushback-ms", pushback);
-    }
-    Ok(reply.body(()).unwrap())
-}
-
-/// What a decision shows, and the application's end of the call.
-fn facts(decision: &Decision, end: Option<&End>) -> Observation {
-    let reason = decision.reason.as_str();
-    if !decision.retried {
-        let stop = Stop::ALL.into_iter().find(|stop| stop.as_str() == reason);
-        let then = stop.map(|stop| Fact::Then(Then::Stop(stop)));
-        let reads = match end {
-            Some(End::Answered(Some(outcome))) => Some(Fact::Reads(outcome.read)),
-            Some(End::Answered(None) | End::Lost) | None => None,
-        };
-        return Observation(then.into_iter().chain(reads).collect());
-    }
-    let cause = RetryCause::ALL.into_iter().find(|cause| cause.as_str() == reason);
-    match cause {
-        Some(RetryCause::Probe) => [Fact::Then(Then::Probe)].into(),
-        Some(RetryCause::Claim(read)) => [Fact::Then(Then::Retry), Fact::Reads(read)].into(),
-        None => Observation::nothing(),
-    }
-}
-
-/// How a call ended that was not sent.
-fn stopped(end: &Mutex<Option<End>>) -> Observation {
-    match &*end.lock().unwrap() {
-        Some(End::Answered(Some(outcome))) => [Fact::Then(Then::Stop(outcome.stop))].into(),
-        Some(End::Answered(None) | End::Lost) | None => Observation::nothing(),
-    }
-}
-
-/// What a request has taught, and whether it was clean.
-fn lessons(before: &[Series], after: &[Series]) -> Vec<Fact> {
-    let grown = |series: &&Series| {
-        let same = |old: &&Series| old.family == series.family && old.labels == series.labels;
-        series.value > before.iter().find(same).map_or(0.0, |old| old.value)
-    };
-    let of = |family: &'static str| {
-        after.iter().filter(move |series| series.family == family).filter(grown)
-    };
-    let taught = of("onus_edge_requests_total").map(|series| {
-        let (outcome, isolated) = (&series.labels["callee_outcome"], &series.labels["isolated"]);
-        let outcome = match (outcome.as_str(), isolated.as_str()) {
-            ("ok", _) => EdgeOutcome::Ok,
-            (_, "true") => EdgeOutcome::FailedAlone,
-            _ => EdgeOutcome::FailedJointly,
-        };
-        (series.labels["callee"].clone(), outcome)
-    });
-    let taught = Fact::Teaches(taught.collect());
-    vec![taught, Fact::Clean(of("onus_clean_requests_total").next().is_some())]
-}
-
-/// Whether an answer, or the lack of one, is a failure of the callee.
-async fn judge(error: CallError) -> Result<Observation, Unsupported> {
-    let onus = Onus::builder("service").build().unwrap();
-    let (layer, callee) = (onus.outbound("callee").classify_errors(setup::Kind), Callee::default());
-    let client = tower::Layer::layer(&layer, callee.clone());
-    let end = Arc::new(Mutex::new(None));
-    tokio::spawn(work(client, request("call", MethodName::Safe, true), end.clone()));
-    let attempt = next_attempt(&callee, "call", &end).await.ok_or("saw no attempt")?;
-    let plain = Failed {
-        call: None,
-        error: None,
-        claim: None,
-        attempt: None,
-        pushback: Default::default(),
-        replayable: true,
-        draws: Draws::default(),
-        then: Then::Retry,
-        reads: None,
-        shadow: None,
-        wait: None,
-    };
-    attempt.fail(reply("call", &plain, error));
-    settle().await;
-    let failures = counted(&onus, "onus_calls_total", &[("outcome", "error")]);
-    Ok([Fact::Failure(failures == 1)].into())
-}
-
-/// A draw that passes every gate and takes every probe.
-const LETS_PASS: Draws = Draws { gate: 0, probe: 0, jitter: 0 };
-
 const SHIELD_DEFAULT: Duration = Duration::from_secs(15 * 60);
-
-/// The longest wait for an attempt.
-const MILLIS_MAX: u32 = 20_000;

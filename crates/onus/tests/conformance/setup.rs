@@ -126,18 +126,17 @@ impl Foreseen {
     pub(super) fn in_vector(vector: &StepVector) -> Self {
         let (mut foreseen, mut answered, mut latest) = (Self::default(), Vec::new(), "");
         for step in &vector.steps {
-            match step {
-                Step::Call(call) => latest = call.name(),
-                Step::Ok(step) => answered.push(step.call.as_deref().unwrap_or(latest)),
-                Step::Failed(Failed { call, replayable, .. }) => {
-                    let name = call.as_deref().unwrap_or(latest);
-                    if answered.contains(&name) {
-                        foreseen.breaking.push(name.to_owned());
-                    } else if !replayable {
-                        foreseen.unreplayable.push(name.to_owned());
-                    }
+            if let Step::Call(call) = step {
+                latest = call.name();
+            } else if let Step::Ok(step) = step {
+                answered.push(step.call.as_deref().unwrap_or(latest));
+            } else if let Step::Failed(Failed { call, replayable, .. }) = step {
+                let name = call.as_deref().unwrap_or(latest);
+                if answered.contains(&name) {
+                    foreseen.breaking.push(name.to_owned());
+                } else if !replayable {
+                    foreseen.unreplayable.push(name.to_owned());
                 }
-                _ => {}
             }
         }
         foreseen

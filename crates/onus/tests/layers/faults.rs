@@ -17,7 +17,7 @@ fn two(builder: OnusBuilder) -> OnusBuilder {
 fn a_panic_inside_a_decision_passes_the_request_unchanged() {
     // [fault-1]
     let check = |reply: Reply, expected: u16| {
-        let (response, attempts) = paused(async {
+        let (response, attempts, faults) = paused(async {
             let onus = two(Onus::builder("checkout")).build().unwrap();
             let callee = Callee::new([reply.header("x-own", "1")]);
             let client = onus.outbound("payments").layer(callee.clone());
@@ -25,12 +25,13 @@ fn a_panic_inside_a_decision_passes_the_request_unchanged() {
             set_broken(true);
             let response = ask(&mut node, get("/")).await;
             set_broken(false);
-            (response, callee.seen().len())
+            (response, callee.seen().len(), counted(&onus, "onus_faults_total", &[]))
         });
         assert_eq!(response.status(), expected);
         assert_eq!(response.headers()["x-own"], "1");
         assert_eq!(said(response.headers()), "nothing");
         assert_eq!(attempts, 1, "a fault adds no retry");
+        assert!(faults > 0, "a fault is counted");
     };
     check(Reply::says("claimed"), 503);
     check(Reply::says("unclaimed"), 503);

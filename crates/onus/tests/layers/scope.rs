@@ -158,3 +158,35 @@ fn what_a_task_does_after_the_answer_is_not_booked_on_the_request() {
     });
     assert_eq!((taught, clean, late.as_u16()), (0, 1, 503));
 }
+
+#[test]
+fn calls_of_a_task_that_outlives_its_request_belong_to_nobody() {
+    // [mark-2] [correlate-5]
+    let (attempts, untied) = paused(async {
+        let onus = Onus::builder("checkout").build().unwrap();
+        let callee = Callee::new([Reply::ok()]);
+        let client = onus.outbound("payments").layer(callee.clone());
+        let queue: Arc<Mutex<Vec<tokio::task::JoinHandle<()>>>> = Arc::default();
+        let queued = queue.clone();
+        let mut node = serve(&onus, move |_| {
+            let client = client.clone();
+            let job = async move {
+                client.clone().oneshot(get("/now")).await.unwrap();
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                client.oneshot(get("/later")).await.unwrap();
+            };
+            queued.lock().unwrap().push(onus::spawn(job));
+            async {
+                tokio::task::yield_now().await;
+                Response::new(Pieces::empty())
+            }
+        });
+        let mut request = get("/");
+        request.headers_mut().insert("onus-mark", http::HeaderValue::from_static("1"));
+        drop(ask(&mut node, request).await);
+        let job = queue.lock().unwrap().pop().unwrap();
+        job.await.unwrap();
+        (callee.attempts(), counted(&onus, "onus_untied_calls_total", &[]))
+    });
+    assert_eq!((attempts, untied), (vec!["- marked".to_owned(), "-".to_owned()], 1));
+}
