@@ -149,7 +149,7 @@ fn a_call_without_time_is_not_made() {
 
 #[test]
 fn nobody_notices_an_observing_service_by_its_time() {
-    // [mode-5]
+    // [mode-10]
     let (head, allowed, at) = paused(async {
         let policy = RetryPolicy::attempts(1).deadline(ms(400));
         let onus = Onus::builder("b").retry("c", policy).build().unwrap();

@@ -8,6 +8,7 @@ mod faults;
 mod grpc;
 mod readiness;
 mod repeats;
+mod resends;
 mod retries;
 mod scope;
 mod switch_file;
