@@ -10,6 +10,7 @@ use onus::{CallError, Onus, OutboundService};
 use tower::{Layer, ServiceExt};
 
 use crate::client::{Client, NoReply};
+use crate::key::Key;
 use crate::topology::CalleeConfig;
 
 type ClassifyFn = fn(&NoReply) -> CallError;
@@ -35,10 +36,11 @@ impl Callee {
         }
     }
 
-    /// Calls, as often as the handler's own loop says; whether the handler can go on.
-    pub(crate) async fn call(&self) -> bool {
+    /// Calls, as often as the handler's own loop says, for a request with this key; whether the
+    /// handler can go on.
+    pub(crate) async fn call(&self, key: Option<Key>) -> bool {
         for _ in 0..self.tries {
-            if let Ok(response) = self.send().await
+            if let Ok(response) = self.send(key).await
                 && response.status().is_success()
                 && response.into_body().collect().await.is_ok()
             {
@@ -49,9 +51,15 @@ impl Callee {
     }
 
     /// One logical call, with the retries of the outbound layer.
-    pub(crate) async fn send(&self) -> Result<Response<OutboundBody<Incoming>>, NoReply> {
+    pub(crate) async fn send(
+        &self,
+        key: Option<Key>,
+    ) -> Result<Response<OutboundBody<Incoming>>, NoReply> {
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = self.uri.clone();
+        if let Some(key) = key {
+            key.write(request.headers_mut());
+        }
         self.client.clone().oneshot(request).await
     }
 }

@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
 use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use onus::{Annotation, Onus, Source, Switches};
@@ -14,8 +16,9 @@ use tower::{Layer, service_fn};
 
 use crate::callee::Callee;
 use crate::error::DemoError;
+use crate::key::Key;
 use crate::load::{self, Load, Report};
-use crate::server::{self, COUNT};
+use crate::server::{self, COUNT, COUNT_BY_KEY};
 use crate::service::Service;
 use crate::settled::AtWork;
 use crate::topology::{Coverage, ServiceConfig, Topology};
@@ -80,12 +83,31 @@ impl Cluster {
     /// A service that gives no number.
     pub async fn counts(&self) -> Result<Vec<u64>, DemoError> {
         let mut counts = Vec::with_capacity(self.addresses.len());
-        for (service, address) in &self.addresses {
-            let count = count(*address).await;
-            let problem = |problem| DemoError::Count { service: service.clone(), problem };
-            counts.push(count.map_err(problem)?);
+        for line in self.told(COUNT).await? {
+            counts.extend(line);
         }
         Ok(counts)
+    }
+
+    /// How many of them had each key, in the order of keys: what each service answers to
+    /// `GET /count/by-key`. The client sends a hundred keys, each as often as any other; a hundred
+    /// requests in a row have every key once.
+    ///
+    /// # Errors
+    ///
+    /// A service that gives no numbers.
+    pub async fn counts_by_key(&self) -> Result<Vec<Vec<u64>>, DemoError> {
+        self.told(COUNT_BY_KEY).await
+    }
+
+    /// The numbers that each service tells under `path`.
+    async fn told(&self, path: &str) -> Result<Vec<Vec<u64>>, DemoError> {
+        let mut all = Vec::with_capacity(self.addresses.len());
+        for (service, address) in &self.addresses {
+            let problem = |problem| DemoError::Count { service: service.clone(), problem };
+            all.push(numbers(*address, path).await.map_err(problem)?);
+        }
+        Ok(all)
     }
 
     fn serve(
@@ -103,7 +125,7 @@ impl Cluster {
         let service = Arc::new(Service::new(config.clone(), callees, seed, self.at_work.clone()));
         let handler = service_fn({
             let service = service.clone();
-            move |_| service.clone().handle()
+            move |request: Request<Incoming>| service.clone().handle(Key::read(request.headers()))
         });
         match config.coverage {
             Coverage::Correlated | Coverage::ContextLost => {
@@ -145,13 +167,14 @@ fn onus(config: &ServiceConfig) -> Result<Onus, DemoError> {
     Ok(onus)
 }
 
-async fn count(address: SocketAddr) -> Result<u64, String> {
+async fn numbers(address: SocketAddr, path: &str) -> Result<Vec<u64>, String> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
-    let uri = format!("http://{address}{COUNT}").parse::<http::Uri>().map_err(|e| e.to_string())?;
+    let uri = format!("http://{address}{path}").parse::<http::Uri>().map_err(|e| e.to_string())?;
     let response = client.get(uri).await.map_err(|error| error.to_string())?;
     let body = response.into_body().collect().await.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&body.to_bytes()).into_owned();
-    text.parse().map_err(|_| format!("{text:?} is not a number"))
+    let numbers = text.split(' ').map(str::parse).collect::<Result<_, _>>();
+    numbers.map_err(|_| format!("{text:?} is no number"))
 }
 
 /// The default of the protocol, and longer than a demo.

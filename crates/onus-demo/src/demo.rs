@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crate::cluster::Cluster;
 use crate::error::{DemoError, Misuse};
+use crate::fault::{Fault, What, When};
+use crate::key::Key;
 use crate::load::{Load, Report};
 use crate::node::{Node, PerNode};
 use crate::policy::Policy;
-use crate::topology::{Coverage, Fault, Topology};
+use crate::topology::{Coverage, Topology};
 
 /// What is to be shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +20,9 @@ pub struct Demo {
     pub fail: Node,
     /// The share of its requests that the broken service fails.
     pub failure_rate: f64,
+    /// How many of the hundred keys that requests have are bad; `None` if keys do not matter. The
+    /// broken service then fails the requests with a bad key, those and no others.
+    pub bad_keys: Option<u32>,
     /// A service whose calls cannot be tied to what it serves.
     pub context_loss: Option<Node>,
     /// A service without retries.
@@ -47,8 +52,19 @@ pub struct Run {
     pub handled: PerNode<u64>,
     /// What they should be, where a formula or a vector says so.
     pub expected: Option<PerNode<u64>>,
+    /// The requests with a bad key among them, where some keys are bad.
+    pub bad_keys: Option<BadKeys>,
     /// What the client saw.
     pub report: Report,
+}
+
+/// The requests with a bad key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadKeys {
+    /// Those that each service has handled.
+    pub handled: PerNode<u64>,
+    /// What they should be, where a formula or a vector says so.
+    pub expected: Option<PerNode<u64>>,
 }
 
 impl Default for Demo {
@@ -57,6 +73,7 @@ impl Default for Demo {
             requests: 1000,
             fail: Node::D,
             failure_rate: 1.0,
+            bad_keys: None,
             context_loss: None,
             no_retries: None,
             no_claims: None,
@@ -73,6 +90,9 @@ impl Demo {
     /// More would take hours to say the same.
     pub const REQUESTS_MAX: u64 = 1_000_000;
 
+    /// All of them.
+    pub const BAD_KEYS_MAX: u32 = Key::COUNT as u32;
+
     /// Finds values out of range and wishes that exclude each other.
     ///
     /// # Errors
@@ -84,6 +104,14 @@ impl Demo {
         }
         if !(0.0..=1.0).contains(&self.failure_rate) {
             return Err(Misuse::FailureRate(self.failure_rate));
+        }
+        if let Some(bad_keys) = self.bad_keys {
+            if !(1..=Self::BAD_KEYS_MAX).contains(&bad_keys) {
+                return Err(Misuse::BadKeys(bad_keys));
+            }
+            if self.hang || self.failure_rate < 1.0 {
+                return Err(Misuse::BadKeysBeside(self.fail));
+            }
         }
         if self.hang && self.failure_rate < 1.0 {
             return Err(Misuse::HangAtRate(self.fail));
@@ -118,7 +146,24 @@ impl Demo {
         for (node, count) in Node::ALL.into_iter().zip(cluster.counts().await?) {
             handled[node] = count;
         }
-        Ok(Run { policy, handled, expected: self.expected(policy), report })
+        let bad_keys = match self.bad_keys {
+            Some(count) => Some(self.with_bad_keys(policy, &cluster, count as usize).await?),
+            None => None,
+        };
+        Ok(Run { policy, handled, expected: self.expected(policy), bad_keys, report })
+    }
+
+    async fn with_bad_keys(
+        &self,
+        policy: Policy,
+        cluster: &Cluster,
+        bad_keys: usize,
+    ) -> Result<BadKeys, DemoError> {
+        let mut handled = PerNode::default();
+        for (node, counts) in Node::ALL.into_iter().zip(cluster.counts_by_key().await?) {
+            handled[node] = counts.iter().take(bad_keys).sum();
+        }
+        Ok(BadKeys { handled, expected: self.expected_with_bad_keys(policy) })
     }
 
     /// The services under `policy`.
@@ -135,8 +180,7 @@ impl Demo {
                 service.coverage = Coverage::NonCooperative;
             }
             if node == self.fail {
-                service.fault =
-                    if self.hang { Fault::Hangs } else { Fault::Fails(self.failure_rate) };
+                service.faults.push(self.fault());
             }
             for callee in &mut service.callees {
                 callee.attempts = if self.no_retries == Some(node) { 1 } else { policy.attempts() };
@@ -145,6 +189,15 @@ impl Demo {
             }
         }
         topology
+    }
+
+    /// What is wrong with the broken service.
+    fn fault(&self) -> Fault {
+        match self.bad_keys {
+            _ if self.hang => Fault::always(What::Hangs),
+            Some(bad_keys) => Fault { what: What::Fails, when: When::Keys(bad_keys.into()) },
+            None => Fault { what: What::Fails, when: When::Share(self.failure_rate) },
+        }
     }
 
     /// The requests of a run. Those that hang wait most of their time and hold more files each.

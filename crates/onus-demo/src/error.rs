@@ -61,6 +61,12 @@ pub enum Misuse {
     /// The failure rate is no share.
     #[error("the failure rate is {0}; allowed is 0 to 1")]
     FailureRate(f64),
+    /// The percentage of bad keys is out of range.
+    #[error("the percentage of bad keys is {0}; allowed is 1 to {max}", max = Demo::BAD_KEYS_MAX)]
+    BadKeys(u32),
+    /// One fault at a time has a formula.
+    #[error("for a {0} that hangs or fails at a rate no key is bad; leave one of them out")]
+    BadKeysBeside(Node),
     /// Somebody who never answers fails at no rate.
     #[error("a hanging {0} answers no request, whatever the failure rate; leave one of them out")]
     HangAtRate(Node),

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::callee::Callee;
 use crate::error::DemoError;
+use crate::key::Key;
 use crate::topology::CalleeConfig;
 
 /// How much is sent.
@@ -105,12 +106,12 @@ pub(crate) async fn send(
     let refused = |source| DemoError::Config { service: CLIENT.into(), source };
     let onus = Onus::builder(CLIENT).build().map_err(refused)?;
     let callee = Callee::new(&onus, &CalleeConfig::new(entry), address);
-    let left = Arc::new(AtomicU64::new(load.requests));
+    let sent = Arc::new(AtomicU64::new(0));
     let mut clients = JoinSet::new();
     let concurrency = load.concurrency.min(load.requests);
     for position in 0..concurrency {
         let delay = load.ramp.mul_f64(position as f64 / concurrency as f64);
-        let client = client(callee.clone(), left.clone());
+        let client = client(callee.clone(), sent.clone(), load.requests);
         clients.spawn(async move {
             tokio::time::sleep(delay).await;
             client.await
@@ -123,20 +124,20 @@ pub(crate) async fn send(
     Ok(report)
 }
 
-async fn client(callee: Callee, left: Arc<AtomicU64>) -> Report {
+async fn client(callee: Callee, sent: Arc<AtomicU64>, requests: u64) -> Report {
     let mut report = Report::default();
-    let one_less = |left: u64| left.checked_sub(1);
-    while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
-        if let Err(seen) = request(&callee).await {
+    let one_more = |sent: u64| (sent < requests).then_some(sent + 1);
+    while let Ok(number) = sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+        if let Err(seen) = request(&callee, Key::of_request(number)).await {
             report.add(seen);
         }
     }
     report
 }
 
-async fn request(callee: &Callee) -> Result<(), SeenError> {
+async fn request(callee: &Callee, key: Key) -> Result<(), SeenError> {
     let silence = SeenError { status: None, retry: RetryPermission::Unsaid, origin: None };
-    let Ok(response) = callee.send().await else { return Err(silence) };
+    let Ok(response) = callee.send(Some(key)).await else { return Err(silence) };
     let (head, body) = response.into_parts();
     if body.collect().await.is_err() {
         return Err(silence);

@@ -20,6 +20,9 @@ use crate::service::{NoAnswer, Service};
 /// The path under which a service tells how many requests it has handled; asking is not counted.
 pub(crate) const COUNT: &str = "/count";
 
+/// The path under which it tells the same for each key, in a line.
+pub(crate) const COUNT_BY_KEY: &str = "/count/by-key";
+
 /// Serves `stack`, which ends in `service`, until dropped.
 pub(crate) async fn serve<S, B>(listener: TcpListener, service: Arc<Service>, stack: S)
 where
@@ -52,11 +55,15 @@ where
     // Without it a small answer waits for the caller's acknowledgement; it is slower, not wrong.
     let _ = stream.set_nodelay(true);
     let front = service_fn(move |request: Request<Incoming>| {
-        let count = (request.uri().path() == COUNT).then(|| service.handled());
+        let told = match request.uri().path() {
+            COUNT => Some(service.handled().to_string()),
+            COUNT_BY_KEY => Some(service.handled_by_key().map(|count| count.to_string()).join(" ")),
+            _ => None,
+        };
         let mut stack = stack.clone();
         async move {
-            Ok::<_, NoAnswer>(match count {
-                Some(count) => Response::new(Either::Left(Full::from(count.to_string()))),
+            Ok::<_, NoAnswer>(match told {
+                Some(told) => Response::new(Either::Left(Full::from(told))),
                 None => stack.call(request).await?.map(Either::Right),
             })
         }

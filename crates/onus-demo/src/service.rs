@@ -1,5 +1,6 @@
 //! What a service does with a request.
 
+use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,8 +11,10 @@ use onus::InboundScope;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::callee::Callee;
+use crate::fault::{Arrived, What};
+use crate::key::Key;
 use crate::settled::AtWork;
-use crate::topology::{CallOrder, Coverage, Fault, ServiceConfig};
+use crate::topology::{CallOrder, Coverage, ServiceConfig};
 
 /// A service, behind its sockets.
 #[derive(Debug)]
@@ -19,6 +22,7 @@ pub(crate) struct Service {
     config: ServiceConfig,
     callees: Vec<Callee>,
     handled: AtomicU64,
+    by_key: [AtomicU64; Key::COUNT],
     random: Mutex<fastrand::Rng>,
     at_work: AtWork,
 }
@@ -31,7 +35,8 @@ impl Service {
         at_work: AtWork,
     ) -> Self {
         let random = Mutex::new(fastrand::Rng::with_seed(seed));
-        Self { config, callees, handled: AtomicU64::new(0), random, at_work }
+        let by_key = array::from_fn(|_| AtomicU64::new(0));
+        Self { config, callees, handled: AtomicU64::new(0), by_key, random, at_work }
     }
 
     /// Requests that have arrived at the handler.
@@ -39,46 +44,70 @@ impl Service {
         self.handled.load(Ordering::Relaxed)
     }
 
-    /// Handles a request.
-    pub(crate) async fn handle(self: Arc<Self>) -> Result<Response<Full<Bytes>>, NoAnswer> {
-        self.handled.fetch_add(1, Ordering::Relaxed);
-        let status = match (self.config.fault, self.config.detached) {
-            (Fault::Hangs, _) => std::future::pending().await,
-            (Fault::None | Fault::Fails(_) | Fault::Silent, true) => {
-                finished(onus::spawn(self.clone().work())).await
-            }
-            (Fault::None | Fault::Fails(_) | Fault::Silent, false) => self.clone().work().await,
-        };
-        if self.config.fault == Fault::Silent {
+    /// How many of them had each key.
+    pub(crate) fn handled_by_key(&self) -> [u64; Key::COUNT] {
+        array::from_fn(|key| self.by_key[key].load(Ordering::Relaxed))
+    }
+
+    /// Handles a request with this key.
+    pub(crate) async fn handle(
+        self: Arc<Self>,
+        key: Option<Key>,
+    ) -> Result<Response<Full<Bytes>>, NoAnswer> {
+        let arrived = self.count(key);
+        if self.happens(What::Hangs, arrived) {
+            return std::future::pending().await;
+        }
+        let work = self.clone().work(arrived);
+        let status =
+            if self.config.detached { finished(onus::spawn(work)).await } else { work.await };
+        if self.happens(What::Closes, arrived) {
             return Err(NoAnswer);
+        }
+        if self.happens(What::Stalls, arrived) {
+            return std::future::pending().await;
         }
         let mut response = Response::new(Full::default());
         *response.status_mut() = status;
         Ok(response)
     }
 
-    async fn work(self: Arc<Self>) -> StatusCode {
+    fn count(&self, key: Option<Key>) -> Arrived {
+        if let Some(key) = key {
+            self.by_key[key.index()].fetch_add(1, Ordering::Relaxed);
+        }
+        Arrived { number: self.handled.fetch_add(1, Ordering::Relaxed) + 1, key }
+    }
+
+    async fn work(self: Arc<Self>, request: Arrived) -> StatusCode {
         let _working = self.at_work.start();
-        let calls = self.clone().calls();
+        let error = |status| match self.happens(What::NotImplemented, request) {
+            true => StatusCode::NOT_IMPLEMENTED,
+            false => status,
+        };
+        if self.happens(What::FailsAtOnce, request) {
+            return error(StatusCode::INTERNAL_SERVER_ERROR);
+        }
+        let calls = self.clone().calls(request.key);
         let can_answer = match self.config.coverage {
             Coverage::Correlated | Coverage::NonCooperative => calls.await,
             Coverage::ContextLost => finished(tokio::spawn(calls)).await,
         };
         if !can_answer {
-            StatusCode::BAD_GATEWAY
-        } else if self.fails() {
-            StatusCode::INTERNAL_SERVER_ERROR
+            error(StatusCode::BAD_GATEWAY)
+        } else if self.happens(What::Fails, request) {
+            error(StatusCode::INTERNAL_SERVER_ERROR)
         } else {
             StatusCode::OK
         }
     }
 
     /// Makes all calls; whether the service can answer after them.
-    async fn calls(self: Arc<Self>) -> bool {
+    async fn calls(self: Arc<Self>, key: Option<Key>) -> bool {
         match self.config.order {
             CallOrder::Sequential => {
                 for callee in &self.callees {
-                    if !callee.call().await {
+                    if !callee.call(key).await {
                         return false;
                     }
                 }
@@ -88,7 +117,7 @@ impl Service {
                 let mut calls = JoinSet::new();
                 for index in 0..self.callees.len() {
                     let service = self.clone();
-                    let call = async move { service.callees[index].call().await };
+                    let call = async move { service.callees[index].call(key).await };
                     calls.spawn(InboundScope::current().wrap(call));
                 }
                 calls.join_all().await.into_iter().all(|can_answer| can_answer)
@@ -96,14 +125,11 @@ impl Service {
         }
     }
 
-    /// Draws whether the service fails this request by itself.
-    fn fails(&self) -> bool {
-        match self.config.fault {
-            Fault::None | Fault::Silent | Fault::Hangs => false,
-            Fault::Fails(rate) => {
-                self.random.lock().unwrap_or_else(PoisonError::into_inner).f64() < rate
-            }
-        }
+    /// Whether this goes wrong with a request.
+    fn happens(&self, what: What, request: Arrived) -> bool {
+        let draw = || self.random.lock().unwrap_or_else(PoisonError::into_inner).f64();
+        let mut faults = self.config.faults.iter().filter(|fault| fault.what == what);
+        faults.any(|fault| fault.when.includes(request, draw))
     }
 }
 

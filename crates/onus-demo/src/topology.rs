@@ -5,6 +5,7 @@ use std::time::Duration;
 use onus::{Annotation, Mode, RetryPolicy};
 
 use crate::error::DemoError;
+use crate::fault::Fault;
 
 /// The services of a cluster; the first is the one that clients call.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +35,9 @@ pub struct ServiceConfig {
     pub silent_claims: bool,
     /// Whether a handler goes on when its caller has gone.
     pub detached: bool,
-    /// What is wrong with the service itself.
-    pub fault: Fault,
+    /// What is wrong with the service itself; where several things happen to a request, all of
+    /// them do.
+    pub faults: Vec<Fault>,
 }
 
 /// One callee of a service.
@@ -78,19 +80,6 @@ pub enum Coverage {
     ContextLost,
     /// There is no Onus: no claims are sent and none are read. Its retries go on blindly.
     NonCooperative,
-}
-
-/// What is wrong with a service itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fault {
-    /// Nothing.
-    None,
-    /// It calls its callees and then fails this share of the requests.
-    Fails(f64),
-    /// It calls its callees and then closes the connection without an answer.
-    Silent,
-    /// It never answers, and calls nobody.
-    Hangs,
 }
 
 impl Topology {
@@ -143,7 +132,7 @@ impl ServiceConfig {
             shield: false,
             silent_claims: false,
             detached: false,
-            fault: Fault::None,
+            faults: Vec::new(),
         }
     }
 

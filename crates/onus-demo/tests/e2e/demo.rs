@@ -170,7 +170,19 @@ async fn what_cannot_be_shown_is_refused_with_what_could() {
         let message = format!("the failure rate is {wrong}; {rate}");
         check(Demo { failure_rate: wrong, ..demo }, Misuse::FailureRate(wrong), &message).await;
     }
+    for wrong in [0, 101] {
+        let message = format!("the percentage of bad keys is {wrong}; allowed is 1 to 100");
+        check(Demo { bad_keys: Some(wrong), ..demo }, Misuse::BadKeys(wrong), &message).await;
+    }
     let hang = Demo { hang: true, ..demo };
+    for beside in [hang, Demo { failure_rate: 0.5, ..demo }] {
+        check(
+            Demo { bad_keys: Some(5), ..beside },
+            Misuse::BadKeysBeside(Node::D),
+            "for a D that hangs or fails at a rate no key is bad; leave one of them out",
+        )
+        .await;
+    }
     check(
         Demo { failure_rate: 0.5, ..hang },
         Misuse::HangAtRate(Node::D),

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use onus_demo::{CalleeConfig, Cluster, DemoError, Fault, Load, ServiceConfig, Topology};
+use onus_demo::{
+    CalleeConfig, Cluster, DemoError, Fault, Load, ServiceConfig, Topology, What, When,
+};
 
 use crate::http;
 
@@ -35,7 +37,7 @@ async fn the_same_seed_fails_the_same_requests() {
         let mut topology = Topology::chain(["A", "B"]);
         topology.seed = seed;
         topology.services[0].callees[0].attempts = 2;
-        topology.services[1].fault = Fault::Fails(rate);
+        topology.services[1].faults = vec![Fault { what: What::Fails, when: When::Share(rate) }];
         let cluster = Cluster::start(&topology).await.unwrap();
         let report = cluster.send(load(100, 1)).await.unwrap();
         (report.client_errors, http::counts(&cluster).await)

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use onus::{Annotation, Mode};
-use onus_demo::{CallOrder, CalleeConfig, Cluster, Coverage, Fault, Load, ServiceConfig, Topology};
+use onus_demo::{
+    CallOrder, CalleeConfig, Cluster, Coverage, Fault, Load, ServiceConfig, Topology, What,
+};
 
 use crate::http;
 
@@ -20,7 +22,7 @@ fn chain(names: &str) -> Case {
     for callee in topology.services.iter_mut().flat_map(|service| &mut service.callees) {
         callee.attempts = 2;
     }
-    topology.services.last_mut().unwrap().fault = Fault::Fails(1.0);
+    topology.services.last_mut().unwrap().faults = vec![Fault::always(What::Fails)];
     Case(topology)
 }
 
@@ -39,7 +41,7 @@ fn diamond(order: CallOrder) -> Case {
         service("C", &["D"]),
         service("D", &[]),
     ];
-    services[4].fault = Fault::Fails(1.0);
+    services[4].faults = vec![Fault::always(What::Fails)];
     Case(Topology { services, seed: 0 })
 }
 
@@ -73,7 +75,7 @@ impl Case {
     }
 
     fn silent(self, names: &str) -> Self {
-        self.each(names, |service| service.fault = Fault::Silent)
+        self.each(names, |service| service.faults = vec![Fault::always(What::Closes)])
     }
 
     fn shielded(self, names: &str) -> Self {
@@ -96,7 +98,7 @@ impl Case {
     }
 
     fn failing(self, names: &str) -> Self {
-        self.each(names, |service| service.fault = Fault::Fails(1.0))
+        self.each(names, |service| service.faults = vec![Fault::always(What::Fails)])
     }
 }
 
@@ -158,7 +160,7 @@ async fn lost_answers() {
     check("B, D, E; C lost", lost.silent("BDE"), &[1, 2, 4, 8, 12]).await;
     let claims = chain("ABCD").silent("D").all(|service| service.silent_claims = true);
     check("D, silent claims", claims, &[1, 1, 2, 3]).await;
-    let hangs = chain("AB").each("B", |service| service.fault = Fault::Hangs);
+    let hangs = chain("AB").each("B", |service| service.faults = vec![Fault::always(What::Hangs)]);
     let patience = Some(Duration::from_millis(250));
     let policy_waits = hangs.each("A", |service| service.callees[0].per_try_timeout = patience);
     check("B hangs, the policy's timeout", policy_waits, &[1, 2]).await;
