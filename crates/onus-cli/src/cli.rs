@@ -37,6 +37,11 @@ pub(crate) struct DemoOptions {
     #[arg(long, value_name = "P", default_value_t = Demo::default().failure_rate)]
     pub(crate) failure_rate: f64,
 
+    /// Fail only the requests with a bad key, which are this percentage of all, 1 to 100; a second
+    /// table shows them
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) bad_keys: Option<u32>,
+
     /// The service that fails never answers instead, and every service above it times out first
     #[arg(long)]
     pub(crate) hang: bool,
@@ -72,6 +77,7 @@ impl DemoOptions {
             requests: self.requests,
             fail: self.fail,
             failure_rate: self.failure_rate,
+            bad_keys: self.bad_keys,
             context_loss: self.context_loss,
             no_retries: self.no_retries,
             no_claims: self.no_claims,

@@ -3,11 +3,15 @@
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use onus_demo::{Demo, Node, PerNode, Policy, RetryPermission, Run};
+use onus_demo::{BadKeys, Demo, Node, PerNode, Policy, RetryPermission, Run};
 
 /// What is shown, the table, and below it what the client saw.
 pub(crate) fn render(demo: &Demo, runs: &[Run]) -> String {
     let mut text = format!("{}\n\n{}\n\n", headline(demo), table(runs));
+    if demo.bad_keys.is_some() {
+        let table = table_of_bad_keys(demo, runs);
+        let _ = write!(text, "Those of them with a bad key:\n\n{table}\n\n");
+    }
     text.push_str("What the client saw:\n");
     let width = Policy::ALL.map(|policy| policy.title().chars().count()).into_iter().max();
     for run in runs {
@@ -22,6 +26,8 @@ fn headline(demo: &Demo) -> String {
     let chain = Node::ALL.map(Node::as_str).join(" \u{2192} ");
     let fault = if demo.hang {
         format!("{} never answers", demo.fail)
+    } else if let Some(keys) = demo.bad_keys {
+        format!("{} fails the {keys} % of them with a bad key", demo.fail)
     } else if demo.failure_rate < 1.0 {
         format!("{} fails {} % of its requests", demo.fail, demo.failure_rate * 100.0)
     } else {
@@ -45,20 +51,40 @@ fn headline(demo: &Demo) -> String {
 }
 
 fn table(runs: &[Run]) -> Table {
+    let mut table = table_with("client errors");
+    for run in runs {
+        table.add_row(measured(run, &run.handled, run.report.client_errors));
+        table.add_row(formula(run.expected.as_ref()));
+    }
+    table
+}
+
+fn table_of_bad_keys(demo: &Demo, runs: &[Run]) -> Table {
+    let mut table = table_with(&format!("{} for one at A", demo.fail));
+    for run in runs {
+        let Some(BadKeys { handled, expected }) = &run.bad_keys else { continue };
+        let growth = handled[demo.fail] as f64 / handled[Node::A].max(1) as f64;
+        table.add_row(measured(run, handled, format!("{growth:.1}")));
+        table.add_row(formula(expected.as_ref()));
+    }
+    table
+}
+
+fn table_with(last_column: &str) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     let mut header = vec![Cell::new("policy"), Cell::new("")];
     header.extend(Node::ALL.map(number));
-    header.push(number("client errors"));
+    header.push(number(last_column));
     table.set_header(header);
-    for run in runs {
-        let mut measured = vec![Cell::new(run.policy.title()), Cell::new("measured")];
-        measured.extend(run.handled.iter().map(|(_, count)| number(count)));
-        measured.push(number(run.report.client_errors));
-        table.add_row(measured);
-        table.add_row(formula(run.expected.as_ref()));
-    }
     table
+}
+
+fn measured(run: &Run, handled: &PerNode<u64>, last: impl ToString) -> Vec<Cell> {
+    let mut row = vec![Cell::new(run.policy.title()), Cell::new("measured")];
+    row.extend(handled.iter().map(|(_, count)| number(count)));
+    row.push(number(last));
+    row
 }
 
 fn formula(expected: Option<&PerNode<u64>>) -> Vec<Cell> {

@@ -41,6 +41,18 @@ fn json_is_for_tools() {
 }
 
 #[test]
+fn json_tells_bad_keys_apart_where_there_are_some() {
+    let output = onus("demo --requests 20 --bad-keys 5 -o json");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let everywhere = &document["runs"][1];
+    let bad = json!({"A": 2, "B": 4, "C": 8, "D": 16, "E": 16, "F": 16, "G": 16});
+    assert_eq!(everywhere["bad_keys"], json!({"handled": bad, "expected": bad}));
+    assert_eq!(everywhere["handled"]["D"], 34);
+    assert_eq!(everywhere["expected"]["D"], 34);
+    assert_eq!(everywhere["client_errors"], 2);
+}
+
+#[test]
 fn json_expects_nothing_where_nothing_is_given() {
     let output = onus("demo --requests 4 --failure-rate 0.5 --output json");
     let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
@@ -48,26 +60,44 @@ fn json_expects_nothing_where_nothing_is_given() {
     assert_eq!(document["runs"][0]["expected"]["G"], 4);
 }
 
+/// Compares the first line, and looks for others; of a table's lines the words count.
+#[track_caller]
+fn check_table(arguments: &str, headline: &str, lines: &[&str]) {
+    let output = onus(arguments);
+    let table = text(&output.stdout);
+    let chain = "A \u{2192} B \u{2192} C \u{2192} D \u{2192} E \u{2192} F \u{2192} G: ";
+    assert_eq!(table.lines().next(), Some(format!("{chain}{headline}").as_str()));
+    let words = |line: &str| {
+        let words = line.split(['\u{2502}', '\u{2506}', ' ']).filter(|word| !word.is_empty());
+        words.map(ToOwned::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    for line in lines {
+        assert!(table.lines().any(|found| words(found) == *line), "{line:?} in\n{table}");
+    }
+}
+
 #[test]
 fn the_table_says_what_the_client_saw() {
-    let output = onus("demo --requests 4 --fail b");
-    let table = text(&output.stdout);
-    let mut lines = table.lines();
-    let headline = "A \u{2192} B \u{2192} C \u{2192} D \u{2192} E \u{2192} F \u{2192} G: \
-                    4 requests to A, B fails every request.";
-    assert_eq!(lines.next(), Some(headline));
-    for line in [
+    let lines = [
         "ownership measured 4 8 8 8 8 8 8 4",
         "formula 4 8 8 8 8 8 8",
         "no retries failed with status 502 (no claim, ownership is off)",
         "ownership failed at B, 1 hop down: retry closed",
-    ] {
-        let words = |line: &str| {
-            let words = line.split(['\u{2502}', '\u{2506}', ' ']).filter(|word| !word.is_empty());
-            words.map(ToOwned::to_owned).collect::<Vec<_>>().join(" ")
-        };
-        assert!(table.lines().any(|found| words(found) == line), "{line:?} in\n{table}");
-    }
+    ];
+    check_table("demo --requests 4 --fail b", "4 requests to A, B fails every request.", &lines);
+}
+
+#[test]
+fn a_second_table_is_about_bad_keys() {
+    let lines = [
+        "one retry at every hop measured 20 22 26 34 50 50 50 2",
+        "Those of them with a bad key:",
+        "one retry at every hop measured 2 4 8 16 32 32 32 16.0",
+        "formula 2 4 8 16 32 32 32",
+        "ownership failed at E, 4 hops down: retry closed, in 2 of 20 requests",
+    ];
+    let headline = "20 requests to A, E fails the 5 % of them with a bad key.";
+    check_table("demo --requests 20 --fail e --bad-keys 5", headline, &lines);
 }
 
 #[test]
@@ -91,6 +121,7 @@ fn a_wrong_wish_is_refused_with_what_would_be_right() {
          allowed is A, B, C, D, E, F or G",
     );
     check("--failure-rate 1.5", "error: the failure rate is 1.5; allowed is 0 to 1");
+    check("--bad-keys 0", "error: the percentage of bad keys is 0; allowed is 1 to 100");
     check("--requests 0", "error: the number of requests is 0; allowed is 1 to 1000000");
     check(
         "--hang --shield D",
