@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use super::checkout::File;
-use super::markdown;
+use super::checkout::{self, File};
 use super::sizes::test_files;
 use super::source::{Kind, Source};
+use super::{assert_tidy, markdown};
 
 /// A numbered sentence.
 struct Sentence {
@@ -149,6 +149,18 @@ fn complaints(protocol: &str, files: &[File]) -> Vec<String> {
     complaints
 }
 
+/// Files in which a citation counts. These rules are left out: they cite what does not exist.
+fn citing_files() -> Vec<File> {
+    let mut files = checkout::files(&[".rs", ".yaml"]);
+    files.retain(|file| {
+        let yaml = file.path.ends_with(".yaml");
+        let folders: &[&str] = if yaml { &["docs/conformance/"] } else { &["crates/", "bench/"] };
+        folders.iter().any(|folder| file.path.starts_with(folder))
+            && !file.path.starts_with("crates/onus-cli/tests/tidy/")
+    });
+    files
+}
+
 #[test]
 fn sentences_of_a_protocol() {
     fn check(text: &str, expected: &[(&str, bool)]) {
@@ -201,4 +213,12 @@ fn rule() {
     check("[a-1] It may.\n[a-1] Or not.\n", "c/src/a.rs", "", "two sentences");
     check("[a-1] It may, see a-2.\n", "c/src/a.rs", "", "refers to a-2");
     check("[a-1] It may, see utf-8.\n", "c/src/a.rs", "", "");
+}
+
+#[test]
+fn every_must_is_cited_by_a_test() {
+    let path = checkout::root().join("docs/protocol.md");
+    let protocol = std::fs::read_to_string(path).expect("docs/protocol.md");
+    assert!(sentences(&protocol).iter().filter(|sentence| sentence.must).count() > 50);
+    assert_tidy(&complaints(&protocol, &citing_files()));
 }
