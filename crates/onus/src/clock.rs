@@ -1,15 +1,21 @@
 //! The clock of a process: the only place of this crate that reads one.
 
+use std::pin::Pin;
 use std::time::SystemTime;
 
 use onus_agent::Timestamp;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
+
+use crate::told::told;
 
 /// Time since this clock was made. It follows tokio's clock, so that paused tests decide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: Instant,
 }
+
+/// A timer that is pinned already.
+pub(crate) type Timer = Pin<Box<Sleep>>;
 
 impl Clock {
     pub(crate) fn start() -> Self {
@@ -21,8 +27,14 @@ impl Clock {
         Timestamp::ZERO.saturating_add(elapsed)
     }
 
+    /// A timer for `at`. `None`, and a panic that is caught and reported, where the runtime has no
+    /// timers: a time limit that somebody puts on a request must not cost it.
+    pub(crate) fn timer(self, at: Timestamp) -> Option<Timer> {
+        told(|| Box::pin(tokio::time::sleep_until(self.instant(at))))
+    }
+
     /// The instant of `at` on tokio's clock; far in the future where it cannot be represented.
-    pub(crate) fn instant(self, at: Timestamp) -> Instant {
+    fn instant(self, at: Timestamp) -> Instant {
         let since_start = at.saturating_since(Timestamp::ZERO);
         self.start.checked_add(since_start).unwrap_or(self.start + FAR)
     }

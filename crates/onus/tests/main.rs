@@ -2,6 +2,8 @@
 //! and through the vectors that every host of the protocol runs.
 
 #[cfg(test)]
+mod breaks;
+#[cfg(test)]
 mod cast;
 #[cfg(test)]
 mod conformance;

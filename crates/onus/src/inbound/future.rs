@@ -7,10 +7,10 @@ use std::task::{Context, Poll, ready};
 use http::Response;
 use http_body::Body;
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
 
 use super::body::InboundBody;
 use super::served::Served;
+use crate::clock::Timer;
 
 pin_project! {
     /// The answer of an [`InboundService`](super::InboundService).
@@ -18,14 +18,14 @@ pin_project! {
         #[pin]
         future: Option<F>,
         // The caller's deadline, where it said one.
-        timer: Option<Pin<Box<Sleep>>>,
+        timer: Option<Timer>,
         // Taken when the answer is there.
         served: Option<Served>,
     }
 }
 
 impl<F> InboundFuture<F> {
-    pub(crate) fn new(future: F, timer: Option<Pin<Box<Sleep>>>, served: Served) -> Self {
+    pub(crate) fn new(future: F, timer: Option<Timer>, served: Served) -> Self {
         Self { future: Some(future), timer, served: Some(served) }
     }
 }

@@ -49,9 +49,7 @@ where
         let clock = self.onus.clock();
         let bits = fastrand::u64(..);
         let inbound = agent.request_arrived(request.headers_mut(), procedure, bits, || clock.now());
-        let timer = inbound
-            .deadline()
-            .map(|deadline| Box::pin(tokio::time::sleep_until(clock.instant(deadline))));
+        let timer = inbound.deadline().and_then(|deadline| clock.timer(deadline));
         let mut served = Served::new(inbound, clock, kind, bodiless);
         let scope = served.enter();
         let future = self.inner.call(request);

@@ -1,9 +1,7 @@
 //! A logical call between its attempts: who makes it, and what is kept to make it again.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderMap, Request, Response};
@@ -12,11 +10,11 @@ use onus_agent::classify::{self, Answer};
 use onus_agent::{
     CallError, CallOutcome, Draw, FailedAttempt, MethodKind, Outbound, Stop, Timestamp, Verdict,
 };
-use tokio::time::Sleep;
 use tower_service::Service;
 
 use super::hop::Hop;
 use super::start::Start;
+use crate::clock::Timer;
 use crate::replay::{Attempt, BoxError, DigestCell, ReplayBody, Tape};
 
 /// A logical call.
@@ -140,14 +138,25 @@ impl<S, C, B: Body> Call<S, C, B> {
     ///
     /// The next attempt takes the body over here, so that the failed one cannot read it to a point
     /// from where it could not be sent again.
-    pub(super) fn go_on(&mut self, verdict: Verdict) -> Result<(Duration, ReplayBody<B>), Verdict> {
+    pub(super) fn go_on(
+        &mut self,
+        verdict: Verdict,
+    ) -> Result<(Option<Timer>, ReplayBody<B>), Verdict> {
+        let now = self.now();
         let (Verdict::Retry(retry), Some(kept)) = (verdict, &mut self.kept) else {
             return Err(verdict);
         };
         kept.attempt = kept.attempt.next();
-        match kept.tape.attempt(kept.attempt) {
-            Ok(body) => Ok((retry.after, body)),
-            Err(_) => Err(self.refuse(Stop::NotReplayable)),
+        let Ok(body) = kept.tape.attempt(kept.attempt) else {
+            return Err(self.refuse(Stop::NotReplayable));
+        };
+        if retry.after.is_zero() {
+            return Ok((None, body));
+        }
+        // Nothing is sent again at once because there is no timer for the wait.
+        match self.hop.onus.clock().timer(now.saturating_add(retry.after)) {
+            Some(sleep) => Ok((Some(sleep), body)),
+            None => Err(self.refuse(Stop::NoTime)),
         }
     }
 
@@ -182,7 +191,7 @@ impl<S, C, B: Body> Call<S, C, B> {
     }
 
     /// The timer of the attempt that starts now: its own limit or the call's, the earlier.
-    pub(super) fn timer(&self) -> Option<Pin<Box<Sleep>>> {
+    pub(super) fn timer(&self) -> Option<Timer> {
         let outbound = self.outbound.as_ref()?;
         let per_try = outbound.edge().timeouts().per_try;
         if per_try.is_none() && outbound.deadline().is_none() {
@@ -190,7 +199,7 @@ impl<S, C, B: Body> Call<S, C, B> {
         }
         let attempt_ends = per_try.map(|per_try| self.now().saturating_add(per_try));
         let ends = [attempt_ends, outbound.deadline()].into_iter().flatten().min()?;
-        Some(Box::pin(tokio::time::sleep_until(self.hop.onus.clock().instant(ends))))
+        self.hop.onus.clock().timer(ends)
     }
 
     /// Notes the body's digest, so that a repeat of the call can be recognised by it.

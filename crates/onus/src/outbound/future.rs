@@ -3,14 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use http::{Request, Response};
 use http_body::Body;
 use onus_agent::classify::Answer;
 use onus_agent::{CallError, Stop, Verdict};
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
 use tower_service::Service;
 
 use super::body::{OutboundBody, Watch};
@@ -19,6 +17,7 @@ use super::hop::ClassifyError;
 use super::rest::Rest;
 use super::start::Start;
 use crate::answer;
+use crate::clock::Timer;
 use crate::replay::{Attempt, BoxError, ReplayBody};
 use crate::told::told;
 
@@ -41,11 +40,11 @@ pin_project! {
         /// The body is read before the call starts: it tells whether the call is a repeat.
         Reading { #[pin] body: ReplayBody<B>, start: Option<Start> },
         /// An attempt is under way.
-        Sending { #[pin] future: F, timer: Option<Pin<Box<Sleep>>> },
+        Sending { #[pin] future: F, timer: Option<Timer> },
         /// The backoff before the attempt that sends `next`.
-        Waiting { #[pin] rest: Rest<R>, sleep: Option<Pin<Box<Sleep>>>, next: Option<ReplayBody<B>> },
+        Waiting { #[pin] rest: Rest<R>, sleep: Option<Timer>, next: Option<ReplayBody<B>> },
         /// The wait for the service below to take the attempt that sends `next`.
-        Readying { timer: Option<Pin<Box<Sleep>>>, next: Option<ReplayBody<B>> },
+        Readying { timer: Option<Timer>, next: Option<ReplayBody<B>> },
         /// There is no time for an attempt.
         OutOfTime,
         Done,
@@ -63,7 +62,7 @@ enum Attempted<R, E> {
 #[expect(clippy::large_enum_variant, reason = "made and taken apart within one poll")]
 enum Next<R, E, B> {
     Finish(Result<Response<OutboundBody<R>>, E>),
-    Wait { after: Duration, rest: Option<R>, next: ReplayBody<B> },
+    Wait { sleep: Option<Timer>, rest: Option<R>, next: ReplayBody<B> },
 }
 
 impl<S, C, B, R> OutboundFuture<S, C, B, R>
@@ -173,8 +172,7 @@ where
                     this.state.set(State::Done);
                     return Poll::Ready(result);
                 }
-                Next::Wait { after, rest, next } => {
-                    let sleep = (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after)));
+                Next::Wait { sleep, rest, next } => {
                     let rest = Rest::new(rest);
                     this.state.set(State::Waiting { rest, sleep, next: Some(next) });
                 }
@@ -198,7 +196,7 @@ where
         Attempted::Failed(error, response) => {
             let verdict = call.failed(error, Some(response.headers()));
             match call.go_on(verdict) {
-                Ok((after, next)) => Next::Wait { after, rest: Some(response.into_body()), next },
+                Ok((sleep, next)) => Next::Wait { sleep, rest: Some(response.into_body()), next },
                 Err(verdict) => Next::Finish(Ok(failed(call, &verdict, response))),
             }
         }
@@ -206,14 +204,14 @@ where
             let kind = told(|| call.hop.classify.classify(&error)).unwrap_or(CallError::Reset);
             let verdict = call.failed(kind, None);
             match call.go_on(verdict) {
-                Ok((after, next)) => Next::Wait { after, rest: None, next },
+                Ok((sleep, next)) => Next::Wait { sleep, rest: None, next },
                 Err(_) => Next::Finish(Err(error)),
             }
         }
         Attempted::TimedOut => {
             let verdict = call.failed(CallError::Timeout, None);
             match call.go_on(verdict) {
-                Ok((after, next)) => Next::Wait { after, rest: None, next },
+                Ok((sleep, next)) => Next::Wait { sleep, rest: None, next },
                 Err(verdict) => Next::Finish(Ok(timed_out(call, &verdict))),
             }
         }
@@ -286,7 +284,7 @@ where
 }
 
 /// Ready when the timer is; never without one.
-fn poll_timer(timer: &mut Option<Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> Poll<()> {
+fn poll_timer(timer: &mut Option<Timer>, cx: &mut Context<'_>) -> Poll<()> {
     match timer {
         Some(timer) => timer.as_mut().poll(cx),
         None => Poll::Pending,

@@ -1,0 +1,4 @@
+//! What was found by trying to break the layers: hostile bodies, bare runtimes, calls dropped at
+//! any point, other layers around and below.
+
+mod runtimes;
