@@ -173,3 +173,52 @@ impl ProcedureCounters {
         CleanCounts { clean: ok + failed, clean_failed: failed }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every_value_has_a_place_of_its_own<T: Place + std::fmt::Debug>() {
+        for (place, &value) in T::ALL.iter().enumerate() {
+            assert_eq!(value.place(), place, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn places() {
+        every_value_has_a_place_of_its_own::<Arm>();
+        every_value_has_a_place_of_its_own::<Stop>();
+        every_value_has_a_place_of_its_own::<RetryCause>();
+        every_value_has_a_place_of_its_own::<ClaimReason>();
+        every_value_has_a_place_of_its_own::<Claim>();
+        every_value_has_a_place_of_its_own::<InvalidClaim>();
+    }
+
+    #[test]
+    fn evidence_adds_up_to_what_learning_counts() {
+        // [class-1]
+        let edge = EdgeCounters::default();
+        let [ok, alone, jointly] =
+            [EdgeOutcome::Ok, EdgeOutcome::FailedAlone, EdgeOutcome::FailedJointly];
+        let taught = [
+            (ok, false, 1),
+            (ok, true, 2),
+            (alone, false, 4),
+            (alone, true, 8),
+            (jointly, false, 16),
+            (jointly, true, 32),
+        ];
+        for (outcome, caller_failed, times) in taught {
+            (0..times).for_each(|_| edge.teach(outcome, caller_failed));
+        }
+        let expected = EdgeCounts {
+            calls: 63,
+            failures: 60,
+            isolated: 12,
+            isolated_both: 8,
+            joint: 48,
+            joint_both: 32,
+        };
+        assert_eq!(edge.edge_counts(), expected);
+    }
+}

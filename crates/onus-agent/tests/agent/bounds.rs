@@ -218,6 +218,23 @@ fn calls_beyond_the_room_of_a_request_are_context_lost() {
 }
 
 #[test]
+fn calls_that_ended_ok_make_room() {
+    // [correlate-5]
+    let service = service(Limits::default(), |_| {});
+    for closed in [true, false] {
+        let request = service.request();
+        let target = Target { body: None, ..Target::GET };
+        for _ in 0..2000 {
+            let mut call = request.call_to("b", &target);
+            call.send();
+            call.outbound.ok(closed, || service.now());
+        }
+        let untied = service.metrics().sum("onus_untied_calls_total", &[]);
+        assert_eq!(untied, 0.0, "closed: {closed}");
+    }
+}
+
+#[test]
 fn failed_calls_beyond_those_remembered_are_no_repeats() {
     // [fault-2]
     let service = service(Limits::default(), |_| {});

@@ -1,5 +1,8 @@
 //! Which request a call belongs to, and what becomes of calls that belong to none.
 
+use std::time::Duration;
+
+use onus_agent::correlator::Found;
 use onus_agent::{Agent, AgentConfig, Timestamp};
 
 use crate::host::{Reply, Service, line, retries};
@@ -57,4 +60,35 @@ fn a_call_after_the_answer_belongs_to_no_request() {
         // And a late outcome of an earlier call changes nothing.
         assert_eq!(line(&request.error(), "onus-claim"), "");
     }
+}
+
+#[test]
+fn an_id_leads_to_its_request_while_that_is_certain() {
+    // [correlate-4]
+    let service = Service::enforcing(|config| config.limits.linger = Duration::from_secs(10));
+    let file = || {
+        let request = service.request();
+        let ids = [&b"trace"[..]].into_iter();
+        service.agent.file(&request.inbound, ids, service.now()).unwrap();
+        request
+    };
+    let found = || match service.agent.inbound_by_id(b"trace") {
+        Found::One(_) => "one",
+        Found::Ambiguous => "ambiguous",
+        Found::Unknown => "unknown",
+    };
+    let first = file();
+    assert_eq!(found(), "one");
+    let second = file();
+    assert_eq!(found(), "ambiguous");
+    second.ok();
+    assert_eq!(found(), "one", "one that is over leaves nothing");
+    first.inbound.cancelled(service.now());
+    service.pass(Duration::from_secs(9));
+    let retry = file();
+    assert_eq!(found(), "ambiguous", "a late call of the cancelled attempt");
+    service.pass(Duration::from_secs(1));
+    file().ok();
+    assert_eq!(found(), "one");
+    retry.ok();
 }

@@ -61,6 +61,14 @@ fn a_call_under_way_is_not_repeated() {
     // Waits for its retry.
     let _third = request.call_to("b", &BODY);
     assert_eq!(repeats(&service), 0.0);
+    // A repeat under way is no more to be repeated than any other call.
+    let request = service.request();
+    fails(request.call_to("c", &BODY));
+    let mut repeat = request.call_to("c", &BODY);
+    repeat.send();
+    assert_eq!(repeats(&service), 1.0);
+    let _fourth = request.call_to("c", &BODY);
+    assert_eq!(repeats(&service), 1.0);
 }
 
 #[test]
