@@ -38,7 +38,7 @@ pin_project! {
     #[project = StateProj]
     enum State<F, R, B> {
         /// The body is read before the call starts: it tells whether the call is a repeat.
-        Reading { #[pin] body: ReplayBody<B>, start: Option<Start> },
+        Reading { #[pin] body: ReplayBody<B>, timer: Option<Timer>, start: Option<Start> },
         /// An attempt is under way.
         Sending { #[pin] future: F, timer: Option<Timer> },
         /// The backoff before the attempt that sends `next`.
@@ -78,9 +78,10 @@ where
 
     /// A call that starts when its body has been read.
     pub(super) fn reading(start: Start, call: Call<S, C, B>) -> Self {
-        let body = call.kept.as_ref().and_then(|kept| kept.tape.attempt(Attempt::FIRST).ok());
+        let body = call.kept.as_ref().and_then(|kept| kept.tape.read_ahead().ok());
         let body = body.unwrap_or_else(|| ReplayBody::empty(Attempt::FIRST));
-        Self { state: State::Reading { body, start: Some(start) }, call }
+        let timer = start.latest(call.now()).and_then(|at| call.hop.onus.clock().timer(at));
+        Self { state: State::Reading { body, timer, start: Some(start) }, call }
     }
 
     /// A call for which there is no time.
@@ -119,8 +120,15 @@ where
                         Attempted::TimedOut
                     }
                 },
-                StateProj::Reading { body, start } => {
-                    let broken = ready!(read_to_end(body, cx)).err();
+                StateProj::Reading { body, timer, start } => {
+                    let broken = match read_to_end(body, cx) {
+                        Poll::Ready(read) => read.err(),
+                        // A body that is late is sent as it comes, and makes no repeat.
+                        Poll::Pending => {
+                            ready!(poll_timer(timer, cx));
+                            None
+                        }
+                    };
                     let next = start.take().and_then(|start| call.begin(start, broken));
                     this.state.set(match next {
                         Some(next) => State::Readying { timer: call.timer(), next: Some(next) },

@@ -55,6 +55,12 @@ impl Start {
                 .is_some_and(|inbound| inbound.may_be_repeat(&self.edge, self.call.head))
     }
 
+    /// Until when the body may be read before the call starts; `None` without a limit.
+    pub(super) fn latest(&self, now: Timestamp) -> Option<Timestamp> {
+        let overall = self.edge.timeouts().overall.map(|limit| now.saturating_add(limit));
+        overall.into_iter().chain(self.inbound.as_ref().and_then(Inbound::deadline)).min()
+    }
+
     /// The body's digest, once it has been read.
     pub(super) fn set_body(&mut self, digest: Option<u64>) {
         self.call.body = digest;

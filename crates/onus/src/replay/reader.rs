@@ -17,10 +17,11 @@ pub(super) struct Reader<B> {
 }
 
 impl<B> Reader<B> {
-    /// Takes the turn from the attempt before.
-    pub(super) fn begin(shared: &Arc<Shared<B>>) -> Result<Self, NotReplayable> {
+    /// Takes the turn from the attempt before. One that reads ahead ends where something cannot be
+    /// kept for the attempt after it.
+    pub(super) fn begin(shared: &Arc<Shared<B>>, ahead: bool) -> Result<Self, NotReplayable> {
         Ok(Self {
-            turn: shared.with(|state, leftovers| state.begin(leftovers))?,
+            turn: shared.with(|state, leftovers| state.begin(ahead, leftovers))?,
             source: Source::Tape(Arc::clone(shared)),
         })
     }

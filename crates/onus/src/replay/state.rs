@@ -29,6 +29,7 @@ impl<B: Body> Shared<B> {
             index: 0,
             read_bytes: 0,
             live: false,
+            ahead: false,
             waker: None,
             record: fits.then(|| Record::new(limits)),
             keep: if fits { Keep::Recording } else { Keep::Stopped(NotReplayable::OverLimit) },
@@ -65,6 +66,8 @@ pub(super) struct State<B> {
     index: usize,
     read_bytes: usize,
     live: bool,
+    // That attempt reads for those after it: what cannot be kept is theirs.
+    ahead: bool,
     waker: Option<Waker>,
 
     record: Option<Record>,
@@ -95,20 +98,25 @@ impl<B: Body> State<B> {
         if let Some(frame) = self.replay() {
             return Next::Step(self.hand_out(frame, leftovers));
         }
+        if self.ahead && self.record.is_none() {
+            return Next::Step(self.end(leftovers));
+        }
         self.live = true;
         if let Some(frame) = self.stranded.take() {
             return Next::Step(self.deliver(*frame, leftovers));
         }
-        match std::mem::replace(&mut self.original, Original::Ended) {
-            Original::Here(body) => {
-                self.original = Original::Lent(body.size_hint());
-                Next::Poll(body)
+        // Asked before the body is taken, because it may panic.
+        let hint = match &self.original {
+            Original::Here(body) => body.size_hint(),
+            Original::Lent(_) => return Next::Step(self.wait(cx, leftovers)),
+            Original::Ended | Original::Broken => return Next::Step(self.end(leftovers)),
+        };
+        match std::mem::replace(&mut self.original, Original::Lent(hint)) {
+            Original::Here(body) => Next::Poll(body),
+            // Not reached: the body was here.
+            Original::Lent(_) | Original::Ended | Original::Broken => {
+                Next::Step(self.end(leftovers))
             }
-            Original::Lent(hint) => {
-                self.original = Original::Lent(hint);
-                Next::Step(self.wait(cx, leftovers))
-            }
-            Original::Ended | Original::Broken => Next::Step(self.end(leftovers)),
         }
     }
 
@@ -175,13 +183,18 @@ impl<B> State<B> {
     /// Gives the turn to another attempt, which starts at the beginning.
     ///
     /// Asked and given in one step: a running attempt may pass the limit at any moment.
-    pub(super) fn begin(&mut self, leftovers: &mut Leftovers<B>) -> Result<u32, NotReplayable> {
+    pub(super) fn begin(
+        &mut self,
+        ahead: bool,
+        leftovers: &mut Leftovers<B>,
+    ) -> Result<u32, NotReplayable> {
         self.replayable()?;
         self.turn = self.turn.wrapping_add(1);
         self.reading = true;
         self.index = 0;
         self.read_bytes = 0;
         self.live = false;
+        self.ahead = ahead;
         leftovers.wake = self.waker.take();
         Ok(self.turn)
     }
@@ -279,6 +292,10 @@ impl<B> State<B> {
                 (None, None) => Err(NotReplayable::Error),
             };
             if let Err(reason) = kept {
+                if self.ahead {
+                    self.stranded = Some(Box::new(frame));
+                    return self.end(leftovers);
+                }
                 self.stop(reason, leftovers);
             }
         }

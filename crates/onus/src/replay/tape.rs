@@ -50,8 +50,17 @@ impl<B> Tape<B> {
     /// [`ReplayError::Superseded`](super::ReplayError::Superseded) if it is still being read.
     pub fn attempt(&self, attempt: Attempt) -> Result<ReplayBody<B>, NotReplayable> {
         match &self.shared {
-            Some(shared) => Ok(ReplayBody::replay(Reader::begin(shared)?, attempt)),
+            Some(shared) => Ok(ReplayBody::replay(Reader::begin(shared, false)?, attempt)),
             None => Ok(ReplayBody::empty(attempt)),
+        }
+    }
+
+    /// Starts to read the body before an attempt is made. What is read this way is all kept: the
+    /// reading ends, without an error, where the limits allow no more.
+    pub(crate) fn read_ahead(&self) -> Result<ReplayBody<B>, NotReplayable> {
+        match &self.shared {
+            Some(shared) => Ok(ReplayBody::replay(Reader::begin(shared, true)?, Attempt::FIRST)),
+            None => Ok(ReplayBody::empty(Attempt::FIRST)),
         }
     }
 

@@ -1,4 +1,5 @@
 //! What was found by trying to break the layers: hostile bodies, bare runtimes, calls dropped at
 //! any point, other layers around and below.
 
+mod bodies;
 mod runtimes;
