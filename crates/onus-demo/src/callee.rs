@@ -1,12 +1,15 @@
 //! A callee as its caller holds it: an HTTP client with the outbound layer around it.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, Response, Uri};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use onus::outbound::OutboundBody;
 use onus::{CallError, Onus, OutboundService};
+use tokio::time::timeout;
 use tower::{Layer, ServiceExt};
 
 use crate::client::{Client, NoReply};
@@ -20,7 +23,9 @@ type ClassifyFn = fn(&NoReply) -> CallError;
 pub(crate) struct Callee {
     client: OutboundService<Client, ClassifyFn>,
     uri: Uri,
+    body: Bytes,
     tries: u32,
+    patience: Option<Duration>,
     tolerated: bool,
 }
 
@@ -29,9 +34,11 @@ impl Callee {
     pub(crate) fn new(onus: &Onus, config: &CalleeConfig, address: SocketAddr) -> Self {
         let layer = onus.outbound(&config.name).classify_errors(NoReply::kind as ClassifyFn);
         Self {
-            client: layer.layer(Client::new(config.client_timeout)),
+            client: layer.layer(Client::new(config.client_timeout, config.retry_layer)),
             uri: uri(address),
+            body: if config.replayable { Bytes::new() } else { Bytes::from_static(b"once") },
             tries: config.tries,
+            patience: config.patience,
             tolerated: config.tolerated,
         }
     }
@@ -40,14 +47,25 @@ impl Callee {
     /// handler can go on.
     pub(crate) async fn call(&self, key: Option<Key>) -> bool {
         for _ in 0..self.tries {
-            if let Ok(response) = self.send(key).await
-                && response.status().is_success()
-                && response.into_body().collect().await.is_ok()
-            {
+            let answered = match self.patience {
+                Some(patience) => timeout(patience, self.answers(key)).await.unwrap_or(false),
+                None => self.answers(key).await,
+            };
+            if answered {
                 return true;
             }
         }
         self.tolerated
+    }
+
+    /// Whether a call is answered without an error, to the end.
+    async fn answers(&self, key: Option<Key>) -> bool {
+        match self.send(key).await {
+            Ok(response) if response.status().is_success() => {
+                response.into_body().collect().await.is_ok()
+            }
+            Ok(_) | Err(_) => false,
+        }
     }
 
     /// One logical call, with the retries of the outbound layer.
@@ -55,7 +73,7 @@ impl Callee {
         &self,
         key: Option<Key>,
     ) -> Result<Response<OutboundBody<Incoming>>, NoReply> {
-        let mut request = Request::new(Empty::new());
+        let mut request = Request::new(Full::new(self.body.clone()));
         *request.uri_mut() = self.uri.clone();
         if let Some(key) = key {
             key.write(request.headers_mut());

@@ -1,5 +1,5 @@
-//! An HTTP client as applications have it: a pool of connections, and a timeout of its own that
-//! nobody above or below knows of.
+//! An HTTP client as applications have it: a pool of connections, perhaps a retry layer, and a
+//! timeout of its own that nobody above or below knows of.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,43 +8,69 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Empty;
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self, Client as Pool};
 use hyper_util::rt::TokioExecutor;
 use onus::CallError;
-use onus::replay::ReplayBody;
-use tower::Service;
+use onus::replay::{BoxError, ReplayBody};
+use tower::retry::Retry;
+use tower::{Service, ServiceExt};
 
-/// The body of every request here.
-type Body = ReplayBody<Empty<Bytes>>;
+use crate::retry_layer::{Attempts, RetryLayer};
 
 /// An HTTP client.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
-    pool: Pool<HttpConnector, Body>,
-    timeout: Option<Duration>,
-}
+pub(crate) struct Client(Retry<Attempts, Transport>);
 
 impl Client {
-    pub(crate) fn new(timeout: Option<Duration>) -> Self {
+    pub(crate) fn new(timeout: Option<Duration>, retry_layer: Option<RetryLayer>) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        Self { pool: Pool::builder(TokioExecutor::new()).build(connector), timeout }
+        let pool = Pool::builder(TokioExecutor::new()).build(connector);
+        Self(Retry::new(Attempts::through(retry_layer), Transport { pool, timeout }))
     }
 }
 
-impl Service<Request<Body>> for Client {
+impl Service<Request<ReplayBody<Full<Bytes>>>> for Client {
     type Response = Response<Incoming>;
     type Error = NoReply;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
+    type Future = Reply;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NoReply>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ReplayBody<Full<Bytes>>>) -> Reply {
+        let client = self.0.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.map_err(NoReply::Body)?.to_bytes();
+            client.oneshot(Request::from_parts(head, Full::new(body))).await
+        })
+    }
+}
+
+type Reply = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
+
+/// The pool, and how long it may take.
+#[derive(Clone, Debug)]
+struct Transport {
+    pool: Pool<HttpConnector, Full<Bytes>>,
+    timeout: Option<Duration>,
+}
+
+impl Service<Request<Full<Bytes>>> for Transport {
+    type Response = Response<Incoming>;
+    type Error = NoReply;
+    type Future = Reply;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), NoReply>> {
         self.pool.poll_ready(cx).map_err(NoReply::Broken)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, request: Request<Full<Bytes>>) -> Reply {
         let reply = self.pool.request(request);
         let timeout = self.timeout;
         Box::pin(async move {
@@ -68,6 +94,9 @@ pub(crate) enum NoReply {
     /// There was no connection, or it broke.
     #[error("get a reply over a connection")]
     Broken(#[source] legacy::Error),
+    /// There was no request to send.
+    #[error("read the body of the request")]
+    Body(#[source] BoxError),
 }
 
 impl NoReply {
@@ -76,7 +105,7 @@ impl NoReply {
         match self {
             Self::Late => CallError::Timeout,
             Self::Broken(error) if error.is_connect() => CallError::Connect,
-            Self::Broken(_) => CallError::Reset,
+            Self::Broken(_) | Self::Body(_) => CallError::Reset,
         }
     }
 }

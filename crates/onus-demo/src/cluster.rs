@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use onus::{Annotation, Onus, Source, Switches};
+use onus::{Annotation, ErrorSet, Onus, Source, Switches};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower::{Layer, service_fn};
@@ -65,8 +65,13 @@ impl Cluster {
     pub async fn send(&self, load: Load) -> Result<Report, DemoError> {
         let (entry, address) = &self.addresses[0];
         let report = load::send(entry, *address, load).await?;
-        self.at_work.settled().await;
+        self.settled().await;
         Ok(report)
+    }
+
+    /// Waits until nobody is at work any more. Handlers may go on when their callers have gone.
+    pub async fn settled(&self) {
+        self.at_work.settled().await;
     }
 
     /// Where each service listens, in the topology's order.
@@ -145,6 +150,10 @@ fn onus(config: &ServiceConfig) -> Result<Onus, DemoError> {
     if config.silent_claims {
         builder = builder.silent_claims();
     }
+    if config.callees.iter().any(|callee| !callee.replayable) {
+        // Not one byte is kept: requests with a body cannot be sent again.
+        builder = builder.replay_limits(0, 0);
+    }
     for callee in &config.callees {
         builder = builder.retry(&callee.name, callee.policy());
         builder = match callee.annotation {
@@ -152,6 +161,9 @@ fn onus(config: &ServiceConfig) -> Result<Onus, DemoError> {
             Some(Annotation::Required) => builder.required(&callee.name),
             Some(Annotation::Optional) => builder.optional(&callee.name),
         };
+        if let Some(layer) = callee.retry_layer {
+            builder = builder.declared_retries(&callee.name, layer.attempts, ErrorSet::FAILURES);
+        }
     }
     let refused = |source| DemoError::Config { service: config.name.clone(), source };
     let onus = builder.build().map_err(refused)?;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use onus::{Annotation, Mode, RetryPolicy};
+use onus::{Annotation, ErrorSet, Mode, RetryPolicy};
 
 use crate::error::DemoError;
 use crate::fault::Fault;
+use crate::retry_layer::RetryLayer;
 
 /// The services of a cluster; the first is the one that clients call.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +48,8 @@ pub struct CalleeConfig {
     pub name: String,
     /// The most attempts of a call, the first included; 1 is no retry.
     pub attempts: u32,
+    /// The errors that are retried.
+    pub errors: ErrorSet,
     /// Retries per hundred calls, with no floor; `None` is no limit.
     pub budget_percent: Option<u32>,
     /// How long an attempt may take as the retry policy says, and as the callee is told where
@@ -54,8 +57,14 @@ pub struct CalleeConfig {
     pub per_try_timeout: Option<Duration>,
     /// How long the client below the outbound layer waits for a reply. It tells nobody.
     pub client_timeout: Option<Duration>,
+    /// Who retries below the outbound layer. The service declares it.
+    pub retry_layer: Option<RetryLayer>,
+    /// Whether a request can be sent again.
+    pub replayable: bool,
     /// How often the handler's own loop tries the call.
     pub tries: u32,
+    /// How long the handler waits for an answer, all attempts together, before it drops the call.
+    pub patience: Option<Duration>,
     /// Whether the service answers without this callee.
     pub tolerated: bool,
     /// What the service's author says about needing the callee.
@@ -152,17 +161,22 @@ impl CalleeConfig {
         Self {
             name: name.into(),
             attempts: 1,
+            errors: ErrorSet::FAILURES,
             budget_percent: None,
             per_try_timeout: None,
             client_timeout: None,
+            retry_layer: None,
+            replayable: true,
             tries: 1,
+            patience: None,
             tolerated: false,
             annotation: None,
         }
     }
 
     pub(crate) fn policy(&self) -> RetryPolicy {
-        let mut policy = RetryPolicy::attempts(self.attempts).backoff(BACKOFF.0, BACKOFF.1);
+        let mut policy = RetryPolicy::attempts(self.attempts).errors(self.errors);
+        policy = policy.backoff(BACKOFF.0, BACKOFF.1);
         policy = match self.budget_percent {
             Some(percent) => policy.budget_percent(percent).budget_min_per_second(0),
             None => policy.no_budget(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onus_demo::{Cluster, Demo, DemoError, Load, Misuse, Node, PerNode, Policy, RetryPermission};
 
-use crate::http;
+use super::http;
 
 /// Counts for one request at A.
 type Growth = [f64; 7];

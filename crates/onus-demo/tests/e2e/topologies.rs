@@ -6,7 +6,7 @@ use onus_demo::{
     CalleeConfig, Cluster, DemoError, Fault, Load, ServiceConfig, Topology, What, When,
 };
 
-use crate::http;
+use super::http;
 
 fn load(requests: u64, concurrency: u64) -> Load {
     Load { requests, concurrency, ramp: Duration::ZERO }

@@ -1,5 +1,5 @@
-//! The vectors of protocol §11 on real sockets: requests at each service for one request at the
-//! first, where the last one fails persistently.
+//! The vectors of protocol §11 with several requests at a time: requests at each service for one
+//! request at the first, where the last one fails persistently.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use onus_demo::{
     CallOrder, CalleeConfig, Cluster, Coverage, Fault, Load, ServiceConfig, Topology, What,
 };
 
-use crate::http;
+use super::http;
 
 const REQUESTS: u64 = 8;
 

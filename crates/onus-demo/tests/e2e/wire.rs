@@ -2,7 +2,7 @@
 
 use onus_demo::{Cluster, Demo, Node, Policy};
 
-use crate::http;
+use super::http;
 
 /// Asks `node`, and compares the claim and the veto on its answer.
 async fn check_at(node: Node, demo: Demo, policy: Policy, claim: Option<&str>, vetoed: bool) {
