@@ -22,7 +22,10 @@ pin_project! {
 impl<R: Body> InboundBody<R> {
     pub(crate) fn new(body: R, served: Option<Served>) -> Self {
         let mut this = Self { body: Some(body), served };
-        if this.served.as_ref().is_some_and(|served| served.bodiless) || this.is_end_stream() {
+        let over = |served: &Served| {
+            served.bodiless || this.is_end_stream() || served.has_sent_all(this.size_hint())
+        };
+        if this.served.as_ref().is_some_and(over) {
             finish(&mut this.served);
         }
         this
@@ -55,10 +58,7 @@ impl<R: Body> Body for InboundBody<R> {
                 if let Some(block) = frame.trailers_mut() {
                     served.trailers(block);
                 }
-                // Whoever knows the size stops at the last byte and never asks for the end. Where
-                // trailers are to come, the size says nothing about the end.
-                let all_sent = !served.is_open() && body.size_hint().exact() == Some(0);
-                if all_sent || body.is_end_stream() {
+                if served.has_sent_all(body.size_hint()) || body.is_end_stream() {
                     finish(this.served);
                 }
             }

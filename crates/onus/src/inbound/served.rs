@@ -1,6 +1,7 @@
 //! A request from its arrival to the last byte of its answer.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body::SizeHint;
 use onus_agent::classify::{self, Answer};
 use onus_agent::{CallError, ErrorSet, Inbound, MethodKind, Timestamp};
 
@@ -17,7 +18,8 @@ pub(crate) struct Served {
     inbound: Option<Inbound>,
     clock: Clock,
     kind: MethodKind,
-    /// Whether the answer has no body whatever its headers say (HEAD).
+    /// Whether the answer has no body whatever the application gives it: one to HEAD, or one of
+    /// a status that has none.
     pub(crate) bodiless: bool,
     outcome: Outcome,
 }
@@ -42,6 +44,9 @@ impl Served {
 
     /// The answer's head is made. A gRPC answer may leave the outcome to its trailers.
     pub(crate) fn head(&mut self, status: StatusCode, headers: &mut HeaderMap) {
+        self.bodiless |= status.is_informational()
+            || status == StatusCode::NO_CONTENT
+            || status == StatusCode::NOT_MODIFIED;
         let answer = classify::head(self.kind, status, headers, &ErrorSet::FAILURES);
         self.answer(answer, headers);
     }
@@ -81,8 +86,16 @@ impl Served {
         }
     }
 
+    /// Whether nothing of the answer is left where `rest` is the size of what is left of its body.
+    ///
+    /// Whoever knows the size stops at the last byte and never asks for the end. Where trailers are
+    /// to come, the size says nothing about the end.
+    pub(crate) fn has_sent_all(&self, rest: SizeHint) -> bool {
+        !self.is_open() && rest.exact() == Some(0)
+    }
+
     /// Whether the outcome is still to come, in the trailers.
-    pub(crate) fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         self.outcome == Outcome::Open
     }
 

@@ -54,8 +54,11 @@ impl<R: Body> Body for OutboundBody<R> {
         let mut frame = ready!(body.poll_frame(cx));
         match &mut frame {
             Some(Ok(frame)) => {
-                if let (Some(block), Some(watch)) = (frame.trailers_mut(), this.watch.as_mut()) {
-                    watch.trailers(block);
+                if let (Some(block), Some(watch)) = (frame.trailers_mut(), this.watch.as_mut())
+                    && watch.trailers(block)
+                {
+                    // Whatever comes after these trailers, the call fails once.
+                    *this.watch = None;
                 }
             }
             Some(Err(_)) => {
@@ -82,15 +85,23 @@ impl<R: Body> Body for OutboundBody<R> {
 }
 
 impl Watch {
-    fn trailers(&mut self, block: &mut HeaderMap) {
+    /// The trailers are there; returns whether they say that the call has failed.
+    fn trailers(&mut self, block: &mut HeaderMap) -> bool {
         if !std::mem::replace(&mut self.pending, false) {
-            return;
+            return false;
         }
-        match trailers(block, &self.outbound.edge().policy().failures) {
-            Answer::Failed(error) => self.failed(error, Some(block)),
-            Answer::Ok | Answer::Pending => self.outbound.ok(false, || self.clock.now()),
-        }
+        let failed = match trailers(block, &self.outbound.edge().policy().failures) {
+            Answer::Failed(error) => {
+                self.failed(error, Some(block));
+                true
+            }
+            Answer::Ok | Answer::Pending => {
+                self.outbound.ok(false, || self.clock.now());
+                false
+            }
+        };
         self.outbound.hide_from_application(block);
+        failed
     }
 
     /// The body has ended; an outcome that was to come in the trailers has not come.

@@ -2,4 +2,5 @@
 //! any point, other layers around and below.
 
 mod bodies;
+mod ends;
 mod runtimes;
