@@ -406,3 +406,29 @@ impl Inbound {
 
 /// The most failed calls of one request that are remembered for repeats and origins.
 const NOTES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::AgentConfig;
+
+    #[test]
+    fn a_panic_under_the_lock_costs_the_claim_only() {
+        // [fault-1]
+        let agent = Agent::new(&AgentConfig::new("a"), 0, Timestamp::ZERO).unwrap();
+        let mut headers = HeaderMap::new();
+        let arrive = |headers: &mut HeaderMap| {
+            agent.request_arrived(headers, Procedure::NONE, 0, || Timestamp::ZERO)
+        };
+        let broken = arrive(&mut headers);
+        assert_eq!(broken.step(|_| -> u8 { panic!("in a step") }), None);
+        assert_eq!(broken.step(|progress| progress.notes.len()), Some(0), "the lock still opens");
+        broken.answer(true, false, &mut headers, Timestamp::ZERO);
+        broken.finished(true, Timestamp::ZERO);
+        assert!(headers.is_empty(), "{headers:?}");
+        assert_eq!(agent.faults.get(), 1);
+        let next = arrive(&mut headers);
+        next.answer(true, false, &mut headers, Timestamp::ZERO);
+        assert!(headers.contains_key(&wire::ONUS_CLAIM));
+    }
+}

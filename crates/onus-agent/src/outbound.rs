@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, HeaderName};
 use onus_core::{
     Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause,
-    SlotId, Stop, Terms, Timestamp, Verdict,
+    SlotId, Stop, Terms, Timestamp, Tries, Verdict,
 };
 
 use crate::agent::Agent;
@@ -322,6 +322,7 @@ impl Outbound {
 
     /// The call cannot be sent at all, for this reason.
     pub fn refused(&mut self, stop: Stop) {
+        self.take_back_unsent();
         self.book(&Verdict::Stop(stop));
     }
 
@@ -427,6 +428,20 @@ impl Outbound {
         self.stage == Stage::Failed
     }
 
+    /// A first attempt that did not leave is none, though it was counted when the call started.
+    fn take_back_unsent(&mut self) {
+        let tries = *self.call.tries();
+        if self.stage == Stage::Unsent && tries.in_attempt {
+            let before = Tries {
+                attempts: tries.attempts.saturating_sub(1),
+                sent: tries.sent.saturating_sub(1),
+                in_attempt: false,
+                ..tries
+            };
+            self.call = OutboundCall::repeated(*self.call.terms(), before);
+        }
+    }
+
     fn fail(&mut self, stop: Option<Stop>) {
         self.stage = Stage::Failed;
         if let Owner::Request(inbound, slot) = &self.owner {
@@ -451,6 +466,7 @@ impl Drop for Outbound {
         match self.stage {
             Stage::Unsent | Stage::Open => {
                 counters.abandoned.add();
+                self.take_back_unsent();
                 self.fail(None);
             }
             Stage::Ok | Stage::Closed => {

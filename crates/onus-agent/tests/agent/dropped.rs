@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onus_agent::EdgeClass;
+use onus_agent::{EdgeClass, Stop};
 
 use crate::host::{Call, Reply, Service, headers, line, retries};
 
@@ -132,4 +132,51 @@ fn a_call_that_ends_after_the_answer_changes_no_claim() {
     drop(call);
     assert_eq!(request.claim(), "", "a request is judged once");
     assert_eq!(service.metrics().sum("onus_claims_total", &[]), 1.0);
+}
+
+#[test]
+fn a_call_that_was_never_sent_made_no_attempt() {
+    // [criteria-4] [claim-6] [claim-7] [deadline-1]
+    let handoff = "claimed;reason=handoff;attempt=1;origin=\"b\";hops=1";
+    let gated = "unclaimed;reason=gated;attempt=1;origin=\"b\";hops=1";
+    for silent_claims in [false, true] {
+        for (refused, claim) in [
+            (Some(Stop::NoTime), handoff),
+            (Some(Stop::Gated), gated),
+            // Given up before it was sent.
+            (None, handoff),
+        ] {
+            let service = Service::enforcing(|config| {
+                config.silent_claims = silent_claims;
+                config.retry("b", retries(2));
+            });
+            let request = service.request();
+            let mut call = request.call("b");
+            if let Some(stop) = refused {
+                call.outbound.refused(stop);
+            }
+            drop(call);
+            // The same call, made after all, is its first attempt.
+            let mut again = request.call("b");
+            assert_eq!(line(&again.send(), "onus-attempt"), "", "{refused:?}");
+            drop(again);
+
+            let request = service.request();
+            let mut call = request.call("b");
+            if let Some(stop) = refused {
+                call.outbound.refused(stop);
+            }
+            drop(call);
+            assert_eq!(request.claim(), claim, "{refused:?}, silent-claims: {silent_claims}");
+        }
+    }
+    // The caller's time has passed before the call.
+    let service = Service::enforcing(|_| {});
+    let request = service.request_with(&[("x-envoy-expected-rq-timeout-ms", "100")]);
+    service.pass(Duration::from_millis(100));
+    let mut call = request.call("b");
+    assert_eq!(call.outbound.may_send(service.now()), Err(Stop::NoTime));
+    call.outbound.refused(Stop::NoTime);
+    drop(call);
+    assert_eq!(request.claim(), handoff);
 }
