@@ -131,7 +131,7 @@ impl Agent {
 
     /// Files a request under a token, and under the ids that its calls may carry as well, so that
     /// [`Self::inbound_of`] finds it; once, whoever else asks again. `None` where too many requests
-    /// are live: its calls are then context-lost.
+    /// are live, or this one is over: its calls are then context-lost.
     pub fn file<'a>(
         &self,
         inbound: &Inbound,
@@ -142,7 +142,17 @@ impl Agent {
             return Some(token);
         }
         let token = self.correlator.open(ids, inbound.clone(), now)?;
-        Some(*inbound.token().get_or_init(|| token))
+        let filed = *inbound.token().get_or_init(|| token);
+        if filed != token {
+            // Another thread was faster, and nobody would close this entry.
+            self.correlator.close(token, false, now);
+        } else if inbound.is_over() {
+            // Whoever ended the request may not have seen the token. Its ids linger, as calls may
+            // be under way.
+            self.correlator.close(token, true, now);
+            return None;
+        }
+        Some(filed)
     }
 
     /// The request that a call with this token belongs to.

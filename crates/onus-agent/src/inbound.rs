@@ -281,6 +281,11 @@ impl Inbound {
         }
     }
 
+    /// Whether the request has been forgotten.
+    pub(crate) fn is_over(&self) -> bool {
+        lock(&self.0.progress).stage >= Stage::Cancelled
+    }
+
     /// Moves on to `stage`; false if the request has come that far before.
     fn advance(&self, stage: Stage) -> bool {
         let mut progress = lock(&self.0.progress);

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report, in its helpers too")]
 
 mod bounds;
+mod breaks;
 mod budgets;
 mod claims;
 mod correlation;

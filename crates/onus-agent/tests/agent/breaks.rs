@@ -1,0 +1,58 @@
+//! What was found by trying to break the agent: races between hosts' threads, tables smaller than
+//! what was configured, header blocks without room.
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use onus_agent::correlator::Found;
+
+use crate::host::Service;
+
+fn live(service: &Service) -> f64 {
+    service.metrics().sum("onus_correlation_entries", &[("table", "requests")])
+}
+
+#[test]
+fn a_request_that_is_over_is_not_filed() {
+    let service = Service::enforcing(|_| {});
+    let holders = Arc::strong_count(&service.agent);
+    for cancelled in [false, true] {
+        let request = service.request();
+        let inbound = request.inbound.clone();
+        if cancelled {
+            inbound.cancelled(service.now());
+        } else {
+            request.ok();
+        }
+        let ids = [&b"trace"[..]].into_iter();
+        assert_eq!(service.agent.file(&inbound, ids, service.now()), None);
+        assert_eq!(live(&service), 0.0, "cancelled: {cancelled}");
+    }
+    assert_eq!(Arc::strong_count(&service.agent), holders, "nothing holds the agent for good");
+}
+
+#[test]
+fn threads_that_file_a_request_at_once_file_it_once() {
+    // [correlate-1]
+    const THREADS: usize = 8;
+    let service = Service::enforcing(|_| {});
+    for round in 0..200 {
+        let request = service.request();
+        let start = Barrier::new(THREADS);
+        let file = || {
+            start.wait();
+            let ids = [&b"trace"[..]].into_iter();
+            service.agent.file(&request.inbound, ids, service.now()).unwrap()
+        };
+        let tokens: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(file)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(tokens.iter().all(|token| *token == tokens[0]), "round {round}");
+        let by_id = service.agent.inbound_by_id(b"trace");
+        assert!(matches!(by_id, Found::One(_)), "round {round}: its own id is no doubt");
+        drop(by_id);
+        request.ok();
+        assert_eq!(live(&service), 0.0, "round {round}");
+    }
+}
