@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use onus_core::{Arm, EdgeId, Lot, Mode, Share, Timestamp};
 
-use crate::config::{AgentConfig, ConfigError};
+use crate::config::{AgentConfig, CalleeRules, ConfigError};
 use crate::correlator::{self, Correlator, Found, Token};
 use crate::counters::Counter;
 use crate::edges::{Edge, EdgeKey, EdgeTable};
@@ -66,10 +66,11 @@ impl Agent {
             linger: limits.linger,
             ..Default::default()
         };
-        let symbols = Symbols::new(limits.names);
-        // First, so that no flood of other names takes a policy out of force.
-        for rules in &rules {
-            rules.intern(&symbols);
+        // First and with room of their own, so that nothing else takes a policy out of force.
+        let configured: Vec<&str> = rules.iter().flat_map(CalleeRules::names).collect();
+        let symbols = Symbols::new(limits.names + configured.len());
+        for name in configured {
+            let _ = symbols.intern(name);
         }
         let agent = Self {
             service: config.service.as_str().into(),

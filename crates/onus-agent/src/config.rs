@@ -8,7 +8,6 @@ use onus_core::{DeclaredRetries, EdgeClass, EdgePolicy, ErrorSet, Mode};
 use onus_learn::Annotation;
 
 use crate::policy::{PolicyError, RetryPolicy, Timeouts};
-use crate::symbols::Symbols;
 
 /// What a service's agent is told at the start.
 ///
@@ -329,12 +328,10 @@ impl CalleeRules {
         self.own(procedure).map(|(name, _)| name.as_str())
     }
 
-    /// Gives the callee, and procedures with rules of their own, their names.
-    pub(crate) fn intern(&self, symbols: &Symbols) {
+    /// The names of the callee, and of methods and routes with rules of their own.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.own_names().flat_map(|name| name.split(' '));
-        for name in names.chain([self.callee.as_str()]) {
-            let _ = symbols.intern(name);
-        }
+        names.chain([self.callee.as_str()])
     }
 
     /// Procedures and methods with retry rules of their own.

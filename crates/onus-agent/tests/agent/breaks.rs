@@ -5,8 +5,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use onus_agent::correlator::Found;
+use onus_agent::{Limits, RetryPolicy};
 
-use crate::host::Service;
+use crate::host::{Service, retries};
 
 fn live(service: &Service) -> f64 {
     service.metrics().sum("onus_correlation_entries", &[("table", "requests")])
@@ -55,4 +56,31 @@ fn threads_that_file_a_request_at_once_file_it_once() {
         request.ok();
         assert_eq!(live(&service), 0.0, "round {round}");
     }
+}
+
+#[test]
+fn what_was_configured_holds_however_small_the_table_of_names() {
+    // [trust-2] [decide-5]
+    let limits = Limits { names: 16, ..Limits::default() };
+    let name = |n: usize| format!("callee-{n}");
+    let service = Service::enforcing(|config| {
+        config.limits = limits;
+        for n in 0..40 {
+            config.untrusted(name(n));
+            config.retry(name(n), retries(2));
+            config.retry_procedure(name(n), "GET /slow", RetryPolicy::attempts(1));
+        }
+    });
+    for n in 0..40 {
+        let request = service.request();
+        let policy = *service.edge(Some(&request.inbound), &name(n), "/out").policy();
+        assert!(!policy.trusted, "callee {n}");
+        assert_eq!(policy.retry.map(|retry| retry.attempts()), Some(2), "callee {n}");
+        let slow = *service.edge(Some(&request.inbound), &name(n), "/slow").policy();
+        assert_eq!(slow.retry, None, "callee {n}");
+        request.ok();
+    }
+    // There is still the room that was asked for.
+    let of_strangers = (0..16).map(|n| service.agent.symbols().intern(&format!("stranger-{n}")));
+    assert!(of_strangers.into_iter().all(|symbol| symbol != onus_agent::Symbol::OTHER));
 }
