@@ -185,7 +185,9 @@ impl Inbound {
             origin: Some(origin.service.clone()),
             ..ClaimText::new(verdict.claim)
         };
-        agent.claims().replace_claim(headers, Some(&text));
+        if !agent.claims().replace_claim(headers, Some(&text)) {
+            return;
+        }
         if verdict.vetoes {
             wire::write_vetoes(headers, grpc);
         }

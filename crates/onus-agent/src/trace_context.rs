@@ -47,7 +47,7 @@ pub fn insert_token(headers: &mut HeaderMap, token: Token) {
     }
     // Pieces of header values with a comma between them are a header value.
     if let Ok(value) = HeaderValue::try_from(text) {
-        headers.insert(&TRACESTATE, value);
+        let _ = headers.try_insert(&TRACESTATE, value);
     }
 }
 

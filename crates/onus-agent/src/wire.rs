@@ -15,6 +15,9 @@ mod pushback;
 mod structured;
 mod veto;
 
+use http::header::IntoHeaderName;
+use http::{HeaderMap, HeaderValue};
+
 pub use attempt::{Carried, attempt_seen, is_marked, write_attempt, write_mark};
 pub use claim_headers::{ClaimHeaders, ParsedClaim};
 pub use claim_text::{CLAIM_MAX, ClaimText, InvalidClaim, ORIGIN_MAX};
@@ -22,3 +25,9 @@ pub use deadline::{time_allowed, write_time_allowed};
 pub use names::*;
 pub use pushback::pushback;
 pub use veto::{write_should_not_retry, write_vetoes};
+
+/// Writes one line in place of all of that name, and whether there was room: a block has an end,
+/// and what finds it must not cost the message.
+fn put(headers: &mut HeaderMap, name: impl IntoHeaderName, value: HeaderValue) -> bool {
+    headers.try_insert(name, value).is_ok()
+}

@@ -6,7 +6,7 @@ use super::names::{
     ENVOY_ATTEMPT_COUNT, ENVOY_EXPECTED_TIMEOUT, GRPC_PREVIOUS_ATTEMPTS, GRPC_TIMEOUT,
     ONUS_ATTEMPT, ONUS_MARK, ONUS_PREFIX,
 };
-use super::structured;
+use super::{put, structured};
 
 /// Which attempt a request is, as its callee sees it (protocol §5): the largest number that
 /// anyone below or above Onus wrote, 1 where nobody did. What is no number is ignored.
@@ -66,7 +66,7 @@ pub fn write_attempt(headers: &mut HeaderMap, attempt: u32) {
         2 => HeaderValue::from_static("2"),
         3.. => HeaderValue::from(attempt),
     };
-    headers.insert(&ONUS_ATTEMPT, value);
+    put(headers, &ONUS_ATTEMPT, value);
 }
 
 /// Whether a request carries the mark (protocol §6).
@@ -78,7 +78,7 @@ pub fn is_marked(headers: &HeaderMap) -> bool {
 /// Writes the mark, or removes one that the application copied (protocol §6).
 pub fn write_mark(headers: &mut HeaderMap, marked: bool) {
     if marked {
-        headers.insert(&ONUS_MARK, HeaderValue::from_static("1"));
+        put(headers, &ONUS_MARK, HeaderValue::from_static("1"));
     } else {
         headers.remove(&ONUS_MARK);
     }

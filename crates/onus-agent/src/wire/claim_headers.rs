@@ -8,7 +8,7 @@ use onus_core::CalleeClaim;
 
 use super::claim_text::{ClaimText, InvalidClaim};
 use super::names::{ONUS_CLAIM, ONUS_PREFIX};
-use super::veto;
+use super::{put, veto};
 
 /// The headers that hold a claim: `onus-claim`, and one more name where a mesh has its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,19 +52,17 @@ impl ClaimHeaders {
 
     /// Removes every claim that the application copied onto its answer and puts `claim` there,
     /// nothing for an answer without one (protocol §5: the inbound layer always removes and
-    /// replaces).
-    pub fn replace_claim(&self, headers: &mut HeaderMap, claim: Option<&ClaimText>) {
-        let Some(claim) = claim else {
+    /// replaces). False where the block has no room for it.
+    pub fn replace_claim(&self, headers: &mut HeaderMap, claim: Option<&ClaimText>) -> bool {
+        let value = claim.map(ClaimText::to_value);
+        let written =
+            value.is_some_and(|value| self.names().all(|name| put(headers, name, value.clone())));
+        if !written {
             for name in self.names() {
                 headers.remove(name);
             }
-            return;
-        };
-        let value = claim.to_value();
-        if let Some(alias) = &self.alias {
-            headers.insert(alias, value.clone());
         }
-        headers.insert(&ONUS_CLAIM, value);
+        written || claim.is_none()
     }
 
     /// Takes out of an answer what is not meant for the application that called (protocol §5):

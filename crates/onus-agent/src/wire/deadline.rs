@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 
 use super::names::{ENVOY_EXPECTED_TIMEOUT, GRPC_TIMEOUT};
+use super::put;
 
 /// The time that a request allows, the shortest where several headers say it; `None` where none
 /// does, or none that can be read.
@@ -20,9 +21,9 @@ pub fn time_allowed(headers: &HeaderMap) -> Option<Duration> {
 /// Writes the time that an attempt is allowed into the header of its protocol.
 pub fn write_time_allowed(headers: &mut HeaderMap, allowed: Duration, grpc: bool) {
     if grpc {
-        headers.insert(&GRPC_TIMEOUT, format_grpc(allowed));
+        put(headers, &GRPC_TIMEOUT, format_grpc(allowed));
     } else {
-        headers.insert(&ENVOY_EXPECTED_TIMEOUT, format_envoy(allowed));
+        put(headers, &ENVOY_EXPECTED_TIMEOUT, format_envoy(allowed));
     }
 }
 

@@ -1,29 +1,23 @@
 //! Vetoes: what makes callers without Onus stop retrying (protocol §5).
 
-use http::header::Entry;
 use http::{HeaderMap, HeaderValue};
 
 use super::names::{ENVOY_RATELIMITED, GRPC_PUSHBACK, SHOULD_RETRY};
+use super::put;
 
 /// Puts the vetoes on an Unclaimed answer, in the block that has its claim (protocol §5). `grpc`
 /// adds the pushback that gRPC libraries obey; one that the application set itself is left alone.
 pub fn write_vetoes(headers: &mut HeaderMap, grpc: bool) {
-    headers.insert(&ENVOY_RATELIMITED, HeaderValue::from_static("true"));
-    if !grpc {
-        return;
-    }
-    match headers.entry(&GRPC_PUSHBACK) {
-        Entry::Vacant(vacant) => {
-            vacant.insert(HeaderValue::from_static(REFUSED));
-        }
-        Entry::Occupied(_) => {}
+    put(headers, &ENVOY_RATELIMITED, HeaderValue::from_static("true"));
+    if grpc && !headers.contains_key(&GRPC_PUSHBACK) {
+        put(headers, &GRPC_PUSHBACK, HeaderValue::from_static(REFUSED));
     }
 }
 
 /// Tells client libraries at a public edge not to retry an Unclaimed answer (protocol §5, trust
 /// boundary).
 pub fn write_should_not_retry(headers: &mut HeaderMap) {
-    headers.insert(&SHOULD_RETRY, HeaderValue::from_static("false"));
+    put(headers, &SHOULD_RETRY, HeaderValue::from_static("false"));
 }
 
 /// Removes the vetoes as [`write_vetoes`] writes them.

@@ -4,10 +4,11 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use onus_agent::correlator::Found;
 use onus_agent::{Limits, RetryPolicy};
 
-use crate::host::{Service, retries};
+use crate::host::{Reply, Service, retries};
 
 fn live(service: &Service) -> f64 {
     service.metrics().sum("onus_correlation_entries", &[("table", "requests")])
@@ -83,4 +84,37 @@ fn what_was_configured_holds_however_small_the_table_of_names() {
     // There is still the room that was asked for.
     let of_strangers = (0..16).map(|n| service.agent.symbols().intern(&format!("stranger-{n}")));
     assert!(of_strangers.into_iter().all(|symbol| symbol != onus_agent::Symbol::OTHER));
+}
+
+/// A block that takes no further name.
+fn full() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for n in 0.. {
+        let name = HeaderName::try_from(format!("x-{n}")).unwrap();
+        if headers.try_insert(name, HeaderValue::from_static("")).is_err() {
+            break;
+        }
+    }
+    headers
+}
+
+#[test]
+fn a_block_without_room_passes_as_it_is() {
+    // [fault-1]
+    let service = Service::enforcing(|config| config.retry("b", retries(2)));
+    let request = service.request();
+    request.call("b").play(&[Reply::Error("claimed"), Reply::Error("claimed")]);
+    let mut headers = full();
+    let before = headers.len();
+    request.inbound.answer(true, true, &mut headers, service.now());
+    assert_eq!(headers.len(), before);
+    request.inbound.finished(true, service.now());
+
+    let request = service.request_with(&[("onus-mark", "1"), ("grpc-timeout", "1S")]);
+    let mut call = request.call("b");
+    let mut headers = full();
+    call.outbound.attempt_started(&mut headers, || service.now());
+    assert_eq!(headers.len(), before);
+    drop(call);
+    request.ok();
 }
