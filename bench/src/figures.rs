@@ -6,14 +6,22 @@
 /// The toolchain that the figures are of.
 pub const TOOLCHAIN: &str = "1.95.0";
 
+/// Whether the figures are of the toolchain that is here.
+#[must_use]
+pub fn are_of_this_toolchain() -> bool {
+    let rustc = std::process::Command::new("rustc").arg("--version").output();
+    let named = format!("rustc {TOOLCHAIN} ");
+    rustc.is_ok_and(|output| output.stdout.starts_with(named.as_bytes()))
+}
+
 /// Instructions of one core decision.
 pub const DECISION: u64 = 847;
 /// Instructions of the bare stack.
 pub const BARE: u64 = 1_439;
 /// Instructions of the stack with both layers where the hop may not retry.
-pub const LAYERED: u64 = 5_944;
+pub const LAYERED: u64 = 6_162;
 /// Instructions of the stack with both layers where the hop may retry.
-pub const LAYERED_RETRYABLE: u64 = 7_193;
+pub const LAYERED_RETRYABLE: u64 = 7_395;
 /// Instructions of a lookup by token.
 pub const BY_TOKEN: u64 = 70;
 /// Instructions of a lookup by id.
