@@ -107,12 +107,22 @@ fn a_policy_that_nothing_used_is_named_after_a_minute() {
             service.pass(Duration::from_secs(59));
         }
         service.pass(Duration::from_secs(600));
-        // Nothing is called at all; requests alone are enough to notice.
-        service.request().ok();
+        service.agent.tick(service.now());
     });
     let expected = "WARN onus: a retry policy names a callee that was not called in the first \
                     minute callee=paymnets";
     assert_eq!(lines, [expected]);
+}
+
+#[test]
+fn a_service_that_calls_nothing_notices_too() {
+    let lines = logged(Level::WARN, || {
+        let service = Service::new(Mode::Observe, |config| config.retry("paymnets", retries(2)));
+        service.request().ok();
+        service.pass(Duration::from_secs(61));
+        service.request().ok();
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
 }
 
 #[test]
