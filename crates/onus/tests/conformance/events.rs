@@ -1,7 +1,8 @@
 //! The events in which the layers tell each decision, as a log would have them.
 
+use std::cell::RefCell;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -16,18 +17,26 @@ pub(super) struct Decision {
     pub(super) reason: String,
 }
 
-/// Collects decisions.
-#[derive(Clone, Default)]
-pub(super) struct Decisions(Arc<Mutex<Vec<Decision>>>);
-
-impl Decisions {
-    /// Those since the last time.
-    pub(super) fn take(&self) -> Vec<Decision> {
-        std::mem::take(&mut self.0.lock().unwrap())
-    }
+thread_local! {
+    /// The decisions on this thread that nobody has taken yet.
+    static TOLD: RefCell<Vec<Decision>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Subscriber for Decisions {
+/// The decisions told on this thread since the last time. The first time only starts to listen.
+pub(super) fn take_decisions() -> Vec<Decision> {
+    static LISTENS: Once = Once::new();
+    // One listener for all threads: one that comes and goes with a test would miss events while
+    // tests on other threads meet them for the first time.
+    LISTENS.call_once(|| {
+        let set = tracing::subscriber::set_global_default(Listener);
+        set.expect("nobody else listens in this binary");
+    });
+    TOLD.take()
+}
+
+struct Listener;
+
+impl Subscriber for Listener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("onus")
     }
@@ -44,7 +53,7 @@ impl Subscriber for Decisions {
         if event.metadata().fields().field("retried").is_some() {
             let mut decision = Decision::default();
             event.record(&mut decision);
-            self.0.lock().unwrap().push(decision);
+            TOLD.with_borrow_mut(|told| told.push(decision));
         }
     }
 

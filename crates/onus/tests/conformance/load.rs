@@ -10,7 +10,7 @@ use onus_conformance::{Fact, Observation, Unsupported};
 use super::callee::Callee;
 use super::calls::{next_attempt, reply, request, settle, work};
 use super::draws::{Asked, prepare};
-use super::events::Decisions;
+use super::events::take_decisions;
 use super::request::Running;
 use super::setup::{self, Client};
 use crate::cast::{Pieces, counted};
@@ -21,11 +21,10 @@ pub(super) async fn run(
     client: &(Client, Callee),
     setup: &Edge,
     load: &Load,
-    decisions: &Decisions,
 ) -> Result<Observation, Unsupported> {
     let mut as_asked = 0;
     for _ in 0..load.calls {
-        as_asked += u32::from(one(onus, client.clone(), setup, load.ends, decisions).await?);
+        as_asked += u32::from(one(onus, client.clone(), setup, load.ends).await?);
     }
     Ok([Fact::Loaded(as_asked)].into())
 }
@@ -36,7 +35,6 @@ async fn one(
     (client, callee): (Client, Callee),
     setup: &Edge,
     ends: Ends,
-    decisions: &Decisions,
 ) -> Result<bool, Unsupported> {
     let running = Running::arrive(onus, Request::get("/").body(Pieces::empty()).unwrap());
     let end = Arc::new(Mutex::new(None));
@@ -55,13 +53,13 @@ async fn one(
         Ok(reply.body(()).unwrap())
     };
     let mut as_asked = true;
-    decisions.take();
+    take_decisions();
     let mut attempt = next_attempt(&callee, "load", &end).await.ok_or("saw no attempt")?;
     if let Some(cause) = cause {
         prepare(Asked::new(LETS_PASS, setup.gate, setup.probes, false));
         attempt.fail(fails());
         settle().await;
-        let decided = decisions.take();
+        let decided = take_decisions();
         as_asked = decided.last().is_some_and(|last| last.retried && last.reason == cause);
         let Some(next) = next_attempt(&callee, "load", &end).await else { return Ok(false) };
         attempt = next;
@@ -71,7 +69,7 @@ async fn one(
         Ends::RetriedFailed | Ends::ProbedFailed => {
             attempt.fail(fails());
             settle().await;
-            as_asked &= decisions.take().last().is_some_and(|last| !last.retried);
+            as_asked &= take_decisions().last().is_some_and(|last| !last.retried);
         }
     }
     settle().await;

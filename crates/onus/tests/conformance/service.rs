@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::callee::{Attempt, Callee, Lost};
 use super::calls::{End, allow, next_attempt, reply, request, settle, work};
 use super::draws::{Asked, prepare};
-use super::events::Decisions;
+use super::events::take_decisions;
 use super::load;
 use super::request::Running;
 use super::seen::{facts, lessons, stopped};
@@ -28,9 +28,7 @@ use crate::cast::{Pieces, Series, all_series};
 
 /// Acts the steps out, in virtual time.
 pub(super) async fn run(vector: &StepVector) -> Result<Vec<Observation>, Unsupported> {
-    let decisions = Decisions::default();
-    let _guard = tracing::subscriber::set_default(decisions.clone());
-    let mut stage = Stage::new(vector, decisions)?;
+    let mut stage = Stage::new(vector)?;
     let mut seen = Vec::new();
     for (number, step) in (1..).zip(&vector.steps) {
         let observation = stage.take(step).await;
@@ -43,7 +41,6 @@ struct Stage<'a> {
     vector: &'a StepVector,
     onus: Onus,
     clients: BTreeMap<String, (Client, Callee)>,
-    decisions: Decisions,
     start: Instant,
     switches: Switches,
     request: Option<Running>,
@@ -70,7 +67,7 @@ struct Made {
 }
 
 impl<'a> Stage<'a> {
-    fn new(vector: &'a StepVector, decisions: Decisions) -> Result<Self, Unsupported> {
+    fn new(vector: &'a StepVector) -> Result<Self, Unsupported> {
         let onus = setup::onus(vector)?;
         let clients = setup::clients(&onus, vector);
         let limited = |step: &Step| {
@@ -85,7 +82,6 @@ impl<'a> Stage<'a> {
             vector,
             onus,
             clients,
-            decisions,
             start: Instant::now(),
             switches: Switches::default(),
             request: None,
@@ -152,7 +148,7 @@ impl<'a> Stage<'a> {
             Step::Load(step) => {
                 let client = self.clients.get(&step.edge).ok_or("knows no such edge")?;
                 let setup = &self.vector.edges[&step.edge];
-                load::run(&self.onus, client, setup, step, &self.decisions).await
+                load::run(&self.onus, client, setup, step).await
             }
             Step::Tokens(step) => {
                 let balance = self.gauge("onus_budget_balance", &step.edge);
@@ -285,7 +281,7 @@ impl<'a> Stage<'a> {
         let edge = self.made(Some(&name))?.edge.clone();
         let setup = &self.vector.edges[&edge];
         let asked = Asked::new(step.draws, setup.gate, setup.probes, self.waits_matter);
-        self.decisions.take();
+        take_decisions();
         let made = self.made(Some(&name))?;
         let error = step.error.map_or(CallError::Http(503), |error| error.0);
         prepare(asked);
@@ -296,7 +292,7 @@ impl<'a> Stage<'a> {
         }
         settle().await;
         let end = made.end.lock().unwrap().clone();
-        let decisions = self.decisions.take();
+        let decisions = take_decisions();
         let Some(decision) = decisions.iter().rfind(|decision| decision.callee == edge) else {
             return Err("told no decision".into());
         };
