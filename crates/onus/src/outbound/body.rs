@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::Buf;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use onus_agent::classify::{Answer, trailers};
@@ -13,12 +14,34 @@ use crate::clock::Clock;
 
 pin_project! {
     /// The body of an [`OutboundService`](super::OutboundService)'s response.
-    pub struct OutboundBody<R> {
-        // `None` for an answer of the layer itself, which has no body.
+    pub struct OutboundBody<R>
+    where
+        R: Body,
+    {
         #[pin]
-        body: Option<R>,
+        kind: Kind<R>,
         watch: Option<Watch>,
     }
+}
+
+pin_project! {
+    #[project = KindProj]
+    enum Kind<R>
+    where
+        R: Body,
+    {
+        /// An answer of the layer itself, which has no body.
+        Own,
+        Callee { #[pin] body: R },
+        /// A body whose first frame has been looked into.
+        Peeked { peeked: Box<Peeked<R>> },
+    }
+}
+
+/// A body and what was read of it.
+struct Peeked<R: Body> {
+    first: Option<Result<Frame<R::Data>, R::Error>>,
+    rest: Pin<Box<R>>,
 }
 
 /// Keeps account of a call until its answer has been read.
@@ -29,15 +52,29 @@ pub(super) struct Watch {
     pub(super) pending: bool,
 }
 
-impl<R> OutboundBody<R> {
-    /// The callee's body; `watch` where something may still happen to the call.
-    pub(super) fn new(body: R, watch: Option<Watch>) -> Self {
-        Self { body: Some(body), watch }
+impl<R: Body> OutboundBody<R> {
+    /// The callee's body.
+    pub(super) fn new(body: R) -> Self {
+        Self { kind: Kind::Callee { body }, watch: None }
+    }
+
+    /// The callee's body, of which `first` was read; `None` if that was its end.
+    pub(super) fn peeked(
+        first: Option<Result<Frame<R::Data>, R::Error>>,
+        rest: Pin<Box<R>>,
+    ) -> Self {
+        Self { kind: Kind::Peeked { peeked: Box::new(Peeked { first, rest }) }, watch: None }
     }
 
     /// The body of an answer that the layer makes itself.
     pub(super) fn empty() -> Self {
-        Self { body: None, watch: None }
+        Self { kind: Kind::Own, watch: None }
+    }
+
+    /// Keeps account of the call, as something may still happen to it.
+    pub(super) fn watched(mut self, watch: Option<Watch>) -> Self {
+        self.watch = watch;
+        self
     }
 }
 
@@ -50,8 +87,14 @@ impl<R: Body> Body for OutboundBody<R> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<R::Data>, R::Error>>> {
         let this = self.project();
-        let Some(body) = this.body.as_pin_mut() else { return Poll::Ready(None) };
-        let mut frame = ready!(body.poll_frame(cx));
+        let mut frame = match this.kind.project() {
+            KindProj::Own => return Poll::Ready(None),
+            KindProj::Callee { body } => ready!(body.poll_frame(cx)),
+            KindProj::Peeked { peeked } => match peeked.first.take() {
+                Some(first) => Some(first),
+                None => ready!(peeked.rest.as_mut().poll_frame(cx)),
+            },
+        };
         match &mut frame {
             Some(Ok(frame)) => {
                 if let (Some(block), Some(watch)) = (frame.trailers_mut(), this.watch.as_mut())
@@ -76,11 +119,33 @@ impl<R: Body> Body for OutboundBody<R> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(Body::is_end_stream)
+        match &self.kind {
+            Kind::Own => true,
+            Kind::Callee { body } => body.is_end_stream(),
+            Kind::Peeked { peeked } => peeked.first.is_none() && peeked.rest.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+        match &self.kind {
+            Kind::Own => SizeHint::with_exact(0),
+            Kind::Callee { body } => body.size_hint(),
+            Kind::Peeked { peeked } => peeked.size_hint(),
+        }
+    }
+}
+
+impl<R: Body> Peeked<R> {
+    /// What is left, with the data that was read and not handed on.
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = self.rest.size_hint();
+        let first = self.first.as_ref().and_then(|first| first.as_ref().ok());
+        let data = first.and_then(Frame::data_ref).map_or(0, |data| data.remaining() as u64);
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper.saturating_add(data));
+        }
+        hint.set_lower(hint.lower().saturating_add(data));
+        hint
     }
 }
 

@@ -8,11 +8,13 @@ use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use onus_agent::classify::{self, Answer};
 use onus_agent::{
-    CallError, CallOutcome, Draw, FailedAttempt, MethodKind, Outbound, Stop, Timestamp, Verdict,
+    CallError, CallOutcome, Draw, ErrorSet, FailedAttempt, MethodKind, Outbound, Stop, Timestamp,
+    Verdict,
 };
 use tower_service::Service;
 
 use super::hop::Hop;
+use super::peek::HELD_MAX;
 use super::start::Start;
 use crate::clock::Timer;
 use crate::replay::{Attempt, BoxError, DigestCell, ReplayBody, Tape};
@@ -109,6 +111,26 @@ impl<S, C, B: Body> Call<S, C, B> {
         let Some(outbound) = &self.outbound else { return Answer::Ok };
         let failures = &outbound.edge().policy().failures;
         classify::head(self.kind, response.status(), response.headers(), failures)
+    }
+
+    /// Whether the response's first frame may be looked into before it is handed on: another
+    /// attempt could be made, and nothing of the request is still to be sent. A client that waits
+    /// for the head before it goes on must not wait for its own next message.
+    pub(super) fn may_peek(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.tape.is_read())
+    }
+
+    /// The timer of a look: [`HELD_MAX`], or the end of the call's time.
+    pub(super) fn peek_timer(&self) -> Option<Timer> {
+        let held = self.now().saturating_add(HELD_MAX);
+        let deadline = self.outbound.as_ref().and_then(Outbound::deadline);
+        self.hop.onus.clock().timer(deadline.map_or(held, |deadline| deadline.min(held)))
+    }
+
+    /// Which answers are failures.
+    pub(super) fn failures(&self) -> ErrorSet {
+        let outbound = self.outbound.as_ref();
+        outbound.map_or(ErrorSet::FAILURES, |outbound| outbound.edge().policy().failures)
     }
 
     /// The attempt under way failed: may the call go on?

@@ -14,6 +14,7 @@ use tower_service::Service;
 use super::body::{OutboundBody, Watch};
 use super::call::Call;
 use super::hop::ClassifyError;
+use super::peek::{Peek, Peeked};
 use super::rest::Rest;
 use super::start::Start;
 use crate::answer;
@@ -27,6 +28,7 @@ pin_project! {
     where
         S: Service<Request<ReplayBody<B>>>,
         B: Body,
+        R: Body,
     {
         #[pin]
         state: State<S::Future, R, B>,
@@ -36,11 +38,16 @@ pin_project! {
 
 pin_project! {
     #[project = StateProj]
-    enum State<F, R, B> {
+    enum State<F, R, B>
+    where
+        R: Body,
+    {
         /// The body is read before the call starts: it tells whether the call is a repeat.
         Reading { #[pin] body: ReplayBody<B>, timer: Option<Timer>, start: Option<Start> },
         /// An attempt is under way.
         Sending { #[pin] future: F, timer: Option<Timer> },
+        /// The outcome may be in the first frame behind the response head, which is held back.
+        Peeking { peek: Box<Peek<R>> },
         /// The backoff before the attempt that sends `next`.
         Waiting { #[pin] rest: Rest<R>, sleep: Option<Timer>, next: Option<ReplayBody<B>> },
         /// The wait for the service below to take the attempt that sends `next`.
@@ -52,15 +59,17 @@ pin_project! {
 }
 
 /// What an attempt without success came to.
-enum Attempted<R, E> {
+enum Attempted<R: Body, E> {
     Failed(CallError, Response<R>),
+    /// The response was looked into, and may have failed.
+    Peeked(Peeked<R>),
     Error(E),
     TimedOut,
 }
 
 /// What follows.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart within one poll")]
-enum Next<R, E, B> {
+enum Next<R: Body, E, B> {
     Finish(Result<Response<OutboundBody<R>>, E>),
     Wait { sleep: Option<Timer>, rest: Option<R>, next: ReplayBody<B> },
 }
@@ -69,6 +78,7 @@ impl<S, C, B, R> OutboundFuture<S, C, B, R>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>>,
     B: Body,
+    R: Body,
 {
     /// A call whose first attempt is under way.
     pub(super) fn sending(future: S::Future, call: Call<S, C, B>) -> Self {
@@ -108,9 +118,15 @@ where
                 StateProj::Sending { future, timer } => match future.poll(cx) {
                     Poll::Ready(Ok(response)) => match call.answer(&response) {
                         Answer::Failed(error) => Attempted::Failed(error, response),
+                        Answer::Pending if call.may_peek() => {
+                            let peek = Box::new(Peek::new(response, call.peek_timer()));
+                            this.state.set(State::Peeking { peek });
+                            continue;
+                        }
                         answer @ (Answer::Ok | Answer::Pending) => {
                             this.state.set(State::Done);
                             let pending = answer == Answer::Pending;
+                            let response = response.map(OutboundBody::new);
                             return Poll::Ready(Ok(committed(call, response, pending)));
                         }
                     },
@@ -136,6 +152,7 @@ where
                     });
                     continue;
                 }
+                StateProj::Peeking { peek } => Attempted::Peeked(ready!(peek.poll(cx))),
                 StateProj::Waiting { rest, sleep, next } => {
                     rest.poll_drain(cx);
                     if let Some(sleep) = sleep {
@@ -205,7 +222,26 @@ where
             let verdict = call.failed(error, Some(response.headers()));
             match call.go_on(verdict) {
                 Ok((sleep, next)) => Next::Wait { sleep, rest: Some(response.into_body()), next },
-                Err(verdict) => Next::Finish(Ok(failed(call, &verdict, response))),
+                Err(verdict) => {
+                    Next::Finish(Ok(failed(call, &verdict, response.map(OutboundBody::new))))
+                }
+            }
+        }
+        Attempted::Peeked(mut peeked) => {
+            let failures = call.failures();
+            let Some(error) = peeked.failure(&failures) else {
+                return Next::Finish(Ok(committed(call, peeked.into_response(), true)));
+            };
+            let verdict = call.failed(error, peeked.trailers());
+            match call.go_on(verdict) {
+                Ok((sleep, next)) => Next::Wait { sleep, rest: None, next },
+                Err(verdict) => {
+                    if let (Some(outbound), Some(block)) = (call.outbound(), peeked.trailers_mut())
+                    {
+                        outbound.hide_from_application(block);
+                    }
+                    Next::Finish(Ok(failed(call, &verdict, peeked.into_response())))
+                }
             }
         }
         Attempted::Error(error) => {
@@ -230,7 +266,7 @@ where
 /// in the trailers, before it.
 fn committed<S, C, B: Body, R: Body>(
     call: &mut Call<S, C, B>,
-    mut response: Response<R>,
+    mut response: Response<OutboundBody<R>>,
     pending: bool,
 ) -> Response<OutboundBody<R>> {
     let clock = call.hop.onus.clock();
@@ -245,14 +281,14 @@ fn committed<S, C, B: Body, R: Body>(
     // A call that is over ends with this future.
     let outbound = if over { None } else { call.take() };
     let watch = outbound.map(|outbound| Watch { outbound, clock, pending });
-    response.map(|body| OutboundBody::new(body, watch))
+    response.map(|body| body.watched(watch))
 }
 
 /// An error that goes to the application.
-fn failed<S, C, B: Body, R>(
+fn failed<S, C, B: Body, R: Body>(
     call: &mut Call<S, C, B>,
     verdict: &Verdict,
-    mut response: Response<R>,
+    mut response: Response<OutboundBody<R>>,
 ) -> Response<OutboundBody<R>> {
     if let Some(outcome) = call.outcome(verdict) {
         response.extensions_mut().insert(outcome);
@@ -261,11 +297,11 @@ fn failed<S, C, B: Body, R>(
     if let Some(outbound) = call.outbound() {
         outbound.hide_from_application(response.headers_mut());
     }
-    response.map(|body| OutboundBody::new(body, None))
+    response
 }
 
 /// The layer's own answer where the callee gave none in time: 504, for gRPC status 4.
-fn timed_out<S, C, B: Body, R>(
+fn timed_out<S, C, B: Body, R: Body>(
     call: &mut Call<S, C, B>,
     verdict: &Verdict,
 ) -> Response<OutboundBody<R>> {

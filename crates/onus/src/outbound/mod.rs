@@ -12,6 +12,7 @@ mod call;
 mod future;
 mod hop;
 mod layer;
+mod peek;
 mod rest;
 mod service;
 mod start;

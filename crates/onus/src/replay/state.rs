@@ -157,13 +157,18 @@ impl<B: Body> State<B> {
         turn == self.turn && ended && !self.has_kept()
     }
 
-    /// The digest of the data, when all of it is in the record.
-    pub(super) fn digest(&self) -> Option<u64> {
-        let complete = match &self.original {
+    /// Whether nothing of the caller's body is left to read.
+    pub(super) fn is_read(&self) -> bool {
+        match &self.original {
             Original::Here(body) => body.is_end_stream() || body.size_hint().exact() == Some(0),
             Original::Ended => true,
             Original::Lent(_) | Original::Broken => false,
-        };
+        }
+    }
+
+    /// The digest of the data, when all of it is in the record.
+    pub(super) fn digest(&self) -> Option<u64> {
+        let complete = self.is_read();
         let stranded = self.stranded.as_deref().is_some_and(Frame::is_data);
         let record = self.record.as_ref().filter(|_| complete && !stranded)?;
         Some(record.digest())

@@ -33,6 +33,12 @@ impl<B: Body> Tape<B> {
         Self { shared: (!empty).then(|| Arc::new(Shared::new(body, limits))) }
     }
 
+    /// Whether the whole body has been read: the request has ended as far as its caller is
+    /// concerned.
+    pub fn is_read(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.lock().is_read())
+    }
+
     /// A number that is equal for equal bodies (see [`DigestCell`](super::DigestCell)), when all
     /// data of the body was read and is kept.
     pub fn digest(&self) -> Option<u64> {

@@ -6,6 +6,7 @@ mod deadlines;
 mod fan_out;
 mod faults;
 mod grpc;
+mod peek;
 mod readiness;
 mod repeats;
 mod resends;
