@@ -1,6 +1,6 @@
 //! The edges of a service: found by key, bounded, never evicted.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub struct Edge {
     pub(crate) since: Timestamp,
     /// How often the brake halved the enforce share.
     pub(crate) halvings: AtomicU8,
+    /// Whether a layer below was seen to retry that nobody declared.
+    pub(crate) foreign: AtomicBool,
     class: AtomicU8,
     /// When the budget was last told of the calls, in nanoseconds.
     drained_at: AtomicU64,
@@ -77,6 +79,7 @@ impl Edge {
             counters: EdgeCounters::default(),
             since: now,
             halvings: AtomicU8::new(0),
+            foreign: AtomicBool::new(false),
             class: AtomicU8::new(class_to_byte(class)),
             drained_at: AtomicU64::new(now.as_nanos()),
             declared,

@@ -133,6 +133,16 @@ impl Agent {
         );
     }
 
+    /// Retries that nobody declared; told once for each edge.
+    pub(crate) fn tell_foreign_retries(&self, edge: &Edge) {
+        tracing::warn!(
+            caller = %self.service(),
+            callee = %self.symbols().name(edge.key.callee),
+            procedure = %edge.key.procedure.display(self.symbols()),
+            "onus: a layer below retries these calls, and no declaration says so"
+        );
+    }
+
     pub(crate) fn tell_brake(&self, edge: &Edge, event: BrakeEvent) {
         tracing::warn!(
             caller = %self.service(),

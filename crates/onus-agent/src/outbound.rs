@@ -294,6 +294,7 @@ impl Outbound {
             ParsedClaim::Valid(text) => {
                 failure.claim = Some(text.claim);
                 failure.attempt = text.attempt;
+                self.notice_foreign_retries(text.attempt);
                 let hops = text.hops.unwrap_or(0);
                 self.origin = text.origin.map(|service| Box::new(Origin { service, hops }));
             }
@@ -301,6 +302,17 @@ impl Outbound {
             ParsedClaim::Absent => {}
         }
         failure
+    }
+
+    /// A callee that saw more attempts than were sent tells of a layer below that retries.
+    fn notice_foreign_retries(&self, seen: Option<u32>) {
+        let more = seen.is_some_and(|seen| seen > self.call.tries().sent);
+        if more
+            && self.edge.policy.declared.is_none()
+            && !self.edge.foreign.swap(true, Ordering::Relaxed)
+        {
+            self.agent().tell_foreign_retries(&self.edge);
+        }
     }
 
     fn book(&mut self, verdict: &Verdict) {

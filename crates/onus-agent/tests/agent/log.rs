@@ -126,6 +126,29 @@ fn a_service_that_calls_nothing_notices_too() {
 }
 
 #[test]
+fn retries_of_a_layer_below_are_noticed_once() {
+    // [attempt-9]
+    let check = |declared: bool, replies: &[&'static str], lines: usize| {
+        let logged = logged(Level::WARN, || {
+            let service = Service::enforcing(|config| {
+                if declared {
+                    config.declared_retries("b", 3, ErrorSet::failures());
+                }
+            });
+            for &reply in replies {
+                service.request().call("b").play(&[Reply::Error(reply)]);
+            }
+        });
+        assert_eq!(logged.len(), lines, "{logged:?}");
+        let says = "WARN onus: a layer below retries these calls, and no declaration says so";
+        assert!(logged.iter().all(|line| line.starts_with(says)), "{logged:?}");
+    };
+    check(false, &["claimed;attempt=1", "claimed", ""], 0);
+    check(false, &["claimed;attempt=3", "claimed;attempt=2"], 1);
+    check(true, &["claimed;attempt=3"], 0);
+}
+
+#[test]
 fn a_switch_says_who_why_and_until_when() {
     // [shield-5]
     let lines = logged(Level::WARN, || {
