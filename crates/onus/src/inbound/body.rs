@@ -1,5 +1,6 @@
 //! The body of an answer: its end is the end of the request.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -78,6 +79,12 @@ impl<R: Body> Body for InboundBody<R> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
+
+impl<R: Body> fmt::Debug for InboundBody<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InboundBody").field("size", &self.size_hint()).finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The body of a callee's answer: a break on the way makes the call a failure after all.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -41,7 +42,8 @@ pin_project! {
 /// A body and what was read of it.
 struct Peeked<R: Body> {
     first: Option<Result<Frame<R::Data>, R::Error>>,
-    rest: Pin<Box<R>>,
+    // `None` when the body has ended.
+    rest: Option<Pin<Box<R>>>,
 }
 
 /// Keeps account of a call until its answer has been read.
@@ -58,10 +60,10 @@ impl<R: Body> OutboundBody<R> {
         Self { kind: Kind::Callee { body }, watch: None }
     }
 
-    /// The callee's body, of which `first` was read; `None` if that was its end.
+    /// The callee's body, of which `first` was read, if anything, and `rest` is left.
     pub(super) fn peeked(
         first: Option<Result<Frame<R::Data>, R::Error>>,
-        rest: Pin<Box<R>>,
+        rest: Option<Pin<Box<R>>>,
     ) -> Self {
         Self { kind: Kind::Peeked { peeked: Box::new(Peeked { first, rest }) }, watch: None }
     }
@@ -90,9 +92,10 @@ impl<R: Body> Body for OutboundBody<R> {
         let mut frame = match this.kind.project() {
             KindProj::Own => return Poll::Ready(None),
             KindProj::Callee { body } => ready!(body.poll_frame(cx)),
-            KindProj::Peeked { peeked } => match peeked.first.take() {
-                Some(first) => Some(first),
-                None => ready!(peeked.rest.as_mut().poll_frame(cx)),
+            KindProj::Peeked { peeked } => match (peeked.first.take(), &mut peeked.rest) {
+                (Some(first), _) => Some(first),
+                (None, Some(rest)) => ready!(rest.as_mut().poll_frame(cx)),
+                (None, None) => None,
             },
         };
         match &mut frame {
@@ -122,7 +125,7 @@ impl<R: Body> Body for OutboundBody<R> {
         match &self.kind {
             Kind::Own => true,
             Kind::Callee { body } => body.is_end_stream(),
-            Kind::Peeked { peeked } => peeked.first.is_none() && peeked.rest.is_end_stream(),
+            Kind::Peeked { peeked } => peeked.is_end_stream(),
         }
     }
 
@@ -135,10 +138,21 @@ impl<R: Body> Body for OutboundBody<R> {
     }
 }
 
+impl<R: Body> fmt::Debug for OutboundBody<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutboundBody").field("size", &self.size_hint()).finish_non_exhaustive()
+    }
+}
+
 impl<R: Body> Peeked<R> {
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none() && self.rest.as_ref().is_none_or(Body::is_end_stream)
+    }
+
     /// What is left, with the data that was read and not handed on.
     fn size_hint(&self) -> SizeHint {
-        let mut hint = self.rest.size_hint();
+        let none = || SizeHint::with_exact(0);
+        let mut hint = self.rest.as_ref().map_or_else(none, Body::size_hint);
         let first = self.first.as_ref().and_then(|first| first.as_ref().ok());
         let data = first.and_then(Frame::data_ref).map_or(0, |data| data.remaining() as u64);
         if let Some(upper) = hint.upper() {

@@ -113,18 +113,18 @@ impl<S, C, B: Body> Call<S, C, B> {
         classify::head(self.kind, response.status(), response.headers(), failures)
     }
 
-    /// Whether the response's first frame may be looked into before it is handed on: another
-    /// attempt could be made, and nothing of the request is still to be sent. A client that waits
-    /// for the head before it goes on must not wait for its own next message.
-    pub(super) fn may_peek(&self) -> bool {
-        self.kept.as_ref().is_some_and(|kept| kept.tape.is_read())
-    }
-
-    /// The timer of a look: [`HELD_MAX`], or the end of the call's time.
+    /// The timer of a look into the response's first frame before it is handed on: [`HELD_MAX`], or
+    /// the end of the call's time.
+    ///
+    /// `None` where nobody may look: no other attempt could be made, or something of the request is
+    /// still to be sent. A client that waits for the head before it goes on must not wait for its
+    /// own next message.
     pub(super) fn peek_timer(&self) -> Option<Timer> {
+        let outbound = self.outbound.as_ref().filter(|outbound| outbound.may_retry())?;
+        self.kept.as_ref().filter(|kept| kept.tape.is_read())?;
         let held = self.now().saturating_add(HELD_MAX);
-        let deadline = self.outbound.as_ref().and_then(Outbound::deadline);
-        self.hop.onus.clock().timer(deadline.map_or(held, |deadline| deadline.min(held)))
+        let ends = outbound.deadline().map_or(held, |deadline| deadline.min(held));
+        self.hop.onus.clock().timer(ends)
     }
 
     /// Which answers are failures.

@@ -118,14 +118,14 @@ where
                 StateProj::Sending { future, timer } => match future.poll(cx) {
                     Poll::Ready(Ok(response)) => match call.answer(&response) {
                         Answer::Failed(error) => Attempted::Failed(error, response),
-                        Answer::Pending if call.may_peek() => {
-                            let peek = Box::new(Peek::new(response, call.peek_timer()));
-                            this.state.set(State::Peeking { peek });
-                            continue;
-                        }
                         answer @ (Answer::Ok | Answer::Pending) => {
-                            this.state.set(State::Done);
                             let pending = answer == Answer::Pending;
+                            if pending && let Some(timer) = call.peek_timer() {
+                                let peek = Box::new(Peek::new(response, timer));
+                                this.state.set(State::Peeking { peek });
+                                continue;
+                            }
+                            this.state.set(State::Done);
                             let response = response.map(OutboundBody::new);
                             return Poll::Ready(Ok(committed(call, response, pending)));
                         }

@@ -28,7 +28,7 @@ pub(super) struct Peek<R: Body> {
     // Taken when the look is over.
     response: Option<(response::Parts, Pin<Box<R>>)>,
     /// When the look is over in any case.
-    timer: Option<Timer>,
+    timer: Timer,
 }
 
 /// A response that was looked into.
@@ -40,7 +40,7 @@ pub(super) struct Peeked<R: Body> {
 }
 
 impl<R: Body> Peek<R> {
-    pub(super) fn new(response: Response<R>, timer: Option<Timer>) -> Self {
+    pub(super) fn new(response: Response<R>, timer: Timer) -> Self {
         let (head, body) = response.into_parts();
         Self { response: Some((head, Box::pin(body))), timer }
     }
@@ -48,11 +48,10 @@ impl<R: Body> Peek<R> {
     /// Ready when the first frame is there, or does not come in time.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Peeked<R>> {
         let Some((_, body)) = &mut self.response else { return Poll::Pending };
-        let first = match (body.as_mut().poll_frame(cx), &mut self.timer) {
-            (Poll::Ready(first), _) => Some(first),
-            (Poll::Pending, None) => return Poll::Pending,
-            (Poll::Pending, Some(timer)) => {
-                ready!(timer.as_mut().poll(cx));
+        let first = match body.as_mut().poll_frame(cx) {
+            Poll::Ready(first) => Some(first),
+            Poll::Pending => {
+                ready!(self.timer.as_mut().poll(cx));
                 None
             }
         };
@@ -90,7 +89,12 @@ impl<R: Body> Peeked<R> {
 
     /// The response as it came.
     pub(super) fn into_response(self) -> Response<OutboundBody<R>> {
-        let body = OutboundBody::peeked(self.first.flatten(), self.rest);
+        let body = match self.first {
+            // A body may panic when it is polled after its end.
+            Some(None) => OutboundBody::peeked(None, None),
+            Some(first @ Some(_)) => OutboundBody::peeked(first, Some(self.rest)),
+            None => OutboundBody::peeked(None, Some(self.rest)),
+        };
         Response::from_parts(self.head, body)
     }
 }

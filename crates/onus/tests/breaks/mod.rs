@@ -3,4 +3,5 @@
 
 mod bodies;
 mod ends;
+mod looks;
 mod runtimes;
