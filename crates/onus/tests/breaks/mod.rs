@@ -5,3 +5,5 @@ mod bodies;
 mod ends;
 mod looks;
 mod runtimes;
+mod stacks;
+mod stress;
