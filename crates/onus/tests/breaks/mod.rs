@@ -7,3 +7,5 @@ mod looks;
 mod runtimes;
 mod stacks;
 mod stress;
+#[cfg(feature = "hyper")]
+mod wire;
