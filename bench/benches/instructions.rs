@@ -95,14 +95,8 @@ fn correlator_id(mut crowd: Crowd) {
 
 library_benchmark_group!(
     name = counts,
-    benchmarks = [
-        decision,
-        bare_stack,
-        layers_no_retry,
-        layers_may_retry,
-        correlator_token,
-        correlator_id
-    ]
+    benchmarks =
+        [decision, bare_stack, layers_no_retry, layers_may_retry, correlator_token, correlator_id]
 );
 
 main!(library_benchmark_groups = counts);

@@ -23,7 +23,9 @@ impl Crowd {
         let ids: Vec<[u8; 16]> =
             (0..LIVE as u128).map(|n| (n * 0x9e37_79b9_7f4a_7c15).to_be_bytes()).collect();
         let open = |(n, id): (usize, &[u8; 16])| {
-            correlator.open([&id[..]].into_iter(), n as u64, Timestamp::ZERO).expect("there is room")
+            correlator
+                .open([&id[..]].into_iter(), n as u64, Timestamp::ZERO)
+                .expect("there is room")
         };
         let tokens = ids.iter().enumerate().map(open).collect();
         Self { correlator, tokens, ids, next: 0 }
