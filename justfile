@@ -12,7 +12,7 @@ demo *args:
 setup *args:
     cargo xtask setup {{ args }}
 
-# every test, doc test and the docs
+# docs, doc tests and every test
 test:
     cargo xtask test
 

@@ -46,6 +46,6 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
   setup [--system]  fetch the pinned tools into target/peers; name the system packages
                     that are missing, and with --system install them
-  test              setup, then every test, the doc tests and the docs
+  test              setup, then docs, doc tests and every test
   counts            allocation and instruction counts against the checked-in figures
   ci                everything CI checks, cheap first; ends with `test`";

@@ -4,25 +4,24 @@ use crate::manifest;
 use crate::setup::{self, System};
 use crate::step::{Failure, Step, installed, root, say};
 
-/// Every test of the workspace; what a newcomer runs.
+/// Docs and every test of the workspace; what a newcomer runs. The many tests come last, so that
+/// their summary is what the terminal ends with.
 pub(crate) fn test() -> Result<(), Failure> {
     setup::run(System::Print)?;
-    if installed("cargo-nextest") {
-        cargo("tests", "nextest run --workspace --all-features --locked").run()?;
-    } else {
-        let targets = "--lib --bins --tests --examples";
-        let line = format!("test --workspace --all-features --locked {targets}");
-        cargo("tests", &line).run()?;
-    }
+    cargo("docs", "doc --no-deps --workspace --all-features --locked")
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .run()?;
     cargo("doc tests", "test --doc --workspace --all-features --locked").run()?;
     // Loom replaces locks and atomics in everything it is built with, hence a build of its own.
     cargo("interleavings", "test --package onus-agent --lib drain --locked")
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", "target/loom")
         .run()?;
-    cargo("docs", "doc --no-deps --workspace --all-features --locked")
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .run()
+    if installed("cargo-nextest") {
+        return cargo("tests", "nextest run --workspace --all-features --locked").run();
+    }
+    let targets = "--lib --bins --tests --examples";
+    cargo("tests", &format!("test --workspace --all-features --locked {targets}")).run()
 }
 
 /// Everything CI checks, the cheap steps first, so that a slip is known in seconds.
