@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use onus_core::{
     Arm, Circumstances, ClaimVerdict, InboundCall, Lot, Mode, OutboundCall, SlotId, Stop,
     Timestamp, Tries,
@@ -41,6 +41,19 @@ struct Progress {
     call: InboundCall,
     notes: Vec<CallNote>,
     stage: Stage,
+    within: Within,
+}
+
+/// What is known of a layer within this one that serves the same request.
+#[derive(Default)]
+enum Within {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// A request that was served within this one, perhaps another one, ended in this claim.
+    Said(HeaderValue),
+    /// Its claim stands on the answer.
+    Stands,
 }
 
 /// How far a request has come. Each step happens once, whoever takes it.
@@ -109,8 +122,46 @@ impl Inbound {
                 call: InboundCall::new(arm, arrival.marked),
                 notes: Vec::new(),
                 stage: Stage::Serving,
+                within: Within::default(),
             }),
         }))
+    }
+
+    /// A request that arrives while `around` is served: perhaps the same one, at a second layer.
+    /// The first has taken the mark out of its headers, and calls for it would carry the mark too.
+    #[must_use]
+    pub fn within(mut self, around: Option<&Self>) -> Self {
+        let marked = around.is_some_and(|around| around.is_marked() && around.is_of(self.agent()));
+        if marked && let Some(served) = Arc::get_mut(&mut self.0) {
+            let arm = served.mode.arm(served.lot, 0);
+            served.marked = true;
+            lock(&served.progress).call = InboundCall::new(arm, true);
+        }
+        self
+    }
+
+    /// `inner`, which was served within this request, has been answered with these headers. Where
+    /// its claim is found on the answer to this one, the two are the same request at two layers,
+    /// and the inner one knows whose error it is.
+    pub fn answered_within(&self, inner: &Self, headers: &HeaderMap) {
+        if inner.is_of(self.agent())
+            && let Some(claim) = headers.get(&wire::ONUS_CLAIM)
+        {
+            lock(&self.0.progress).within = Within::Said(claim.clone());
+        }
+    }
+
+    /// Whether the claim on an answer is that of a layer within this one.
+    fn stands(&self, headers: &HeaderMap) -> bool {
+        let within = &mut lock(&self.0.progress).within;
+        let stands = match within {
+            Within::Said(claim) => headers.get(&wire::ONUS_CLAIM) == Some(&*claim),
+            Within::Unknown | Within::Stands => false,
+        };
+        if stands {
+            *within = Within::Stands;
+        }
+        stands
     }
 
     /// The procedure that is served.
@@ -163,8 +214,11 @@ impl Inbound {
         if self.arm().is_off() && !shield {
             return;
         }
-        self.strip(headers);
-        if !self.advance(Stage::Answered) || self.is_faulted() {
+        let stands = self.stands(headers);
+        if !stands {
+            self.strip(headers);
+        }
+        if !self.advance(Stage::Answered) || self.is_faulted() || stands {
             return;
         }
         let at = Circumstances {
@@ -251,7 +305,7 @@ impl Inbound {
         progress.stage = Stage::Finished;
         let arm = counters.arm(self.arm());
         if failed { &arm.failed } else { &arm.ok }.add();
-        let taught = if self.is_faulted() {
+        let taught = if self.is_faulted() || matches!(progress.within, Within::Stands) {
             None
         } else {
             agent.guarded(|| {

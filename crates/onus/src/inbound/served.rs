@@ -82,6 +82,9 @@ impl Served {
                 self.outcome = Outcome::Failed;
                 let grpc = self.kind == MethodKind::Grpc;
                 inbound.answer(true, grpc, headers, self.clock.now());
+                if let Some(around) = scope::current() {
+                    around.answered_within(inbound, headers);
+                }
             }
         }
     }

@@ -12,6 +12,7 @@ use super::future::InboundFuture;
 use super::served::Served;
 use crate::onus::Onus;
 use crate::procedure::{self, ProcedureFn, RequestHead};
+use crate::scope;
 
 /// A service whose errors carry claims.
 #[derive(Clone)]
@@ -49,6 +50,7 @@ where
         let clock = self.onus.clock();
         let bits = fastrand::u64(..);
         let inbound = agent.request_arrived(request.headers_mut(), procedure, bits, || clock.now());
+        let inbound = inbound.within(scope::current().as_ref());
         let timer = inbound.deadline().and_then(|deadline| clock.timer(deadline));
         let mut served = Served::new(inbound, clock, kind, bodiless);
         let scope = served.enter();

@@ -4,6 +4,7 @@
 mod bodies;
 mod ends;
 mod looks;
+mod nested;
 mod runtimes;
 mod stacks;
 mod stress;
