@@ -145,7 +145,7 @@ impl Agent {
         now: Timestamp,
     ) -> Option<Token> {
         if let Some(&token) = inbound.token().get() {
-            return Some(token);
+            return Some(token).filter(|_| !inbound.is_over());
         }
         let token = self.correlator.open(ids, inbound.clone(), now)?;
         let filed = *inbound.token().get_or_init(|| token);

@@ -69,12 +69,11 @@ pub enum ConfigError {
     #[error("callee name {0:?} is not 1 to 128 printable ASCII characters")]
     Callee(String),
     /// A policy has a value that is out of range.
-    #[error("in the retry policy for {edge}")]
+    #[error("retry policy for {edge}: {source}")]
     Policy {
         /// The callee, and its procedure where one is named.
         edge: String,
-        /// The value.
-        #[source]
+        /// The value. It is part of the text, which many print without its causes.
         source: PolicyError,
     },
     /// The same thing is said twice, and one of them would be ignored.
@@ -101,6 +100,23 @@ pub enum ConfigError {
         callee: String,
         /// What was typed.
         attempts: u32,
+    },
+    /// More than all request trees cannot be enforced.
+    #[error("enforce share is {percent} %; allowed is 0 to 100")]
+    Share {
+        /// What was typed.
+        percent: u8,
+    },
+    /// A procedure that no call can have.
+    #[error(
+        "procedure {procedure:?} of {callee}; allowed is a method such as POST, a method and a \
+         route template such as POST /charge, or a gRPC method such as /pkg.Service/Method"
+    )]
+    Procedure {
+        /// The callee.
+        callee: String,
+        /// What was typed.
+        procedure: String,
     },
     /// A bound is too small to work with.
     #[error("limit {field} is {value}; allowed is {allowed}")]
@@ -224,6 +240,7 @@ impl AgentConfig {
         let mut callees: Vec<CalleeRules> = Vec::new();
         for (index, option) in self.callees.iter().enumerate() {
             self.refuse_second(index, option)?;
+            option.refuse_unmeant_procedure()?;
             let rules = match callees.iter_mut().find(|rules| rules.callee == option.callee) {
                 Some(rules) => rules,
                 None if is_name(&option.callee) => {
@@ -274,6 +291,16 @@ impl Limits {
 }
 
 impl CalleeOption {
+    fn refuse_unmeant_procedure(&self) -> Result<(), ConfigError> {
+        match &self.procedure {
+            Some(procedure) if !is_procedure(procedure) => {
+                let (callee, procedure) = (self.callee.clone(), procedure.clone());
+                Err(ConfigError::Procedure { callee, procedure })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn edge_text(&self) -> String {
         match &self.procedure {
             Some(procedure) => format!("{} {procedure}", self.callee),
@@ -399,6 +426,23 @@ impl CalleeRules {
     }
 }
 
+/// Whether `text` has the form of a procedure: a method, a method and a route template, or a gRPC
+/// method.
+fn is_procedure(text: &str) -> bool {
+    let (method, route) = match text.split_once(' ') {
+        Some((method, route)) => (method, Some(route)),
+        None if text.starts_with('/') => {
+            let parts: Vec<&str> = text.split('/').collect();
+            return matches!(parts[..], ["", service, method] if !service.is_empty() && !method.is_empty());
+        }
+        None => (text, None),
+    };
+    // Methods are case-sensitive, and all that are in use are upper-case.
+    let is_method =
+        !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+    is_method && route.is_none_or(|route| route.starts_with('/'))
+}
+
 /// Whether `name` fits into a claim as it is: 1 to 128 printable ASCII characters.
 fn is_name(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(|byte| (b' '..=b'~').contains(&byte))
@@ -411,10 +455,7 @@ mod tests {
     fn check(configure: impl FnOnce(&mut AgentConfig)) -> Result<Vec<CalleeRules>, String> {
         let mut config = AgentConfig::new("checkout");
         configure(&mut config);
-        config.check().map_err(|error| match std::error::Error::source(&error) {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        })
+        config.check().map_err(|error| error.to_string())
     }
 
     #[test]
@@ -431,7 +472,7 @@ mod tests {
             ),
             (
                 check(|c| c.retry("b", RetryPolicy::attempts(0))),
-                "in the retry policy for b: attempts is 0; allowed is 1 to 10",
+                "retry policy for b: attempts is 0; allowed is 1 to 10",
             ),
             (
                 check(|c| {
@@ -463,6 +504,30 @@ mod tests {
         ] {
             assert_eq!(result.unwrap_err(), message);
         }
+    }
+
+    #[test]
+    fn a_procedure_that_no_call_can_have_is_refused() {
+        for (procedure, meant) in [
+            ("POST", true),
+            ("POST /charge", true),
+            ("POST /charge/{id}", true),
+            ("M-SEARCH", true),
+            ("/pkg.Service/Method", true),
+            ("post", false),
+            ("/charge", false),
+            ("POST charge", false),
+            ("POST  /charge", false),
+            ("", false),
+            (" /charge", false),
+        ] {
+            let result = check(|c| c.retry_procedure("b", procedure, RetryPolicy::attempts(2)));
+            assert_eq!(result.is_ok(), meant, "{procedure:?}");
+        }
+        let error = check(|c| c.retry_procedure("b", "post", RetryPolicy::attempts(2)));
+        let says = "procedure \"post\" of b; allowed is a method such as POST, a method and a route \
+                    template such as POST /charge, or a gRPC method such as /pkg.Service/Method";
+        assert_eq!(error.unwrap_err(), says);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use onus_core::{
 
 /// The retries allowed towards a callee, as typed. Checked when the configuration is built.
 ///
+/// Crate `onus` exports it too, as `onus::RetryPolicy`.
+///
 /// ```
 /// use onus_agent::RetryPolicy;
 /// use std::time::Duration;
@@ -70,7 +72,8 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl RetryPolicy {
     /// A policy of at most `attempts` attempts, the first one included (1 to 10; 1 is no retry),
-    /// with a budget of 10 % of requests and at least one retry per second.
+    /// with a budget even if none is named: 10 % of requests, plus one retry per second while
+    /// calls succeed, or one per 10 s while none does.
     pub fn attempts(attempts: u32) -> Self {
         let budget = BudgetConfig::default();
         Self {
@@ -103,7 +106,9 @@ impl RetryPolicy {
         self.budget(|budget| budget.deposit = Deposit::Success)
     }
 
-    /// Retries per second that are allowed whatever the traffic, 0 to 1,000 (default 1).
+    /// Retries per second that are allowed whatever the traffic, 0 to 1,000 (default 1): in full
+    /// only while the edge had a success within the time of [`budget_ttl`](Self::budget_ttl), else
+    /// one in that time. Zero: none.
     pub fn budget_min_per_second(self, retries: u32) -> Self {
         self.budget(|budget| budget.min_per_second = retries)
     }

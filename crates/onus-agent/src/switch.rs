@@ -80,6 +80,7 @@ impl Switches {
     /// The first line that cannot be meant.
     pub fn parse(text: &str) -> Result<Self, SwitchError> {
         let mut switches = Self::default();
+        let mut seen = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line_number = index + 1;
             let wrong =
@@ -91,8 +92,12 @@ impl Switches {
             let Some((key, value)) = content.split_once(':') else {
                 return Err(wrong(format!("{content:?} is not `key: value`"), ALLOWED_KEYS));
             };
-            let value = value.trim();
-            match key.trim() {
+            let (key, value) = (key.trim(), value.trim());
+            if seen.contains(&key) {
+                return Err(wrong(format!("{key} is said twice"), "one line for each key"));
+            }
+            seen.push(key);
+            match key {
                 "mode" => {
                     let mode = parse_mode(value)
                         .ok_or_else(|| wrong(format!("mode is {value:?}"), ALLOWED_MODES))?;
@@ -296,6 +301,10 @@ mod tests {
                 "line 1: \"mode off\" is not `key: value`; allowed is mode, shield, who or why",
             ),
             ("\nmod: off", "line 2: unknown key \"mod\"; allowed is mode, shield, who or why"),
+            (
+                "mode: off\nmode: enforce",
+                "line 2: mode is said twice; allowed is one line for each key",
+            ),
             (
                 "mode: enforce 101%",
                 "line 1: mode is \"enforce 101%\"; allowed is off, observe, enforce, or enforce \

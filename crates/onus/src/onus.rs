@@ -38,6 +38,7 @@ impl Onus {
     pub fn builder(service: impl Into<String>) -> OnusBuilder {
         OnusBuilder {
             config: AgentConfig::new(service),
+            mistake: None,
             replay: (ReplayLimits::PER_REQUEST_DEFAULT, ReplayLimits::TOTAL_DEFAULT),
         }
     }
@@ -157,6 +158,8 @@ impl fmt::Debug for Onus {
 #[must_use]
 pub struct OnusBuilder {
     config: AgentConfig,
+    /// The first value that could not be taken over at all.
+    mistake: Option<ConfigError>,
     replay: (usize, usize),
 }
 
@@ -185,10 +188,15 @@ impl OnusBuilder {
         self.mode(Mode::ENFORCE)
     }
 
-    /// Lets claims decide for `percent` of the request trees; the others are observed. A percentage
-    /// above 100 counts as 100.
-    pub fn enforce_percent(self, percent: u8) -> Self {
-        self.mode(Mode::Enforce(Share::percent(percent).unwrap_or(Share::ALL)))
+    /// Lets claims decide for `percent` of the request trees, 0 to 100; the others are observed.
+    pub fn enforce_percent(mut self, percent: u8) -> Self {
+        match Share::percent(percent) {
+            Some(share) => self.mode(Mode::Enforce(share)),
+            None => {
+                self.mistake.get_or_insert(ConfigError::Share { percent });
+                self
+            }
+        }
     }
 
     /// The mode until somebody switches it.
@@ -292,10 +300,28 @@ impl OnusBuilder {
     ///
     /// The first value that cannot be meant, with what would be right.
     pub fn build(self) -> Result<Onus, ConfigError> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
         let clock = Clock::start();
         let agent = Agent::new(&self.config, fastrand::u64(..), clock.now())?;
         let (per_request, total) = self.replay;
         let replay = ReplayLimits::new(per_request, total);
         Ok(Onus(Arc::new(Shared { agent, clock, replay, empty_body: empty_digest() })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_above_all_is_refused() {
+        for (percent, ok) in [(0, true), (100, true), (101, false), (250, false)] {
+            let built = Onus::builder("checkout").enforce_percent(percent).build();
+            assert_eq!(built.is_ok(), ok, "{percent} %");
+        }
+        let error = Onus::builder("checkout").enforce_percent(250).build().unwrap_err();
+        assert_eq!(error.to_string(), "enforce share is 250 %; allowed is 0 to 100");
     }
 }

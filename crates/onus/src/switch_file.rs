@@ -13,13 +13,19 @@ const SIZE_MAX: u64 = 64 * 1024;
 
 /// Follows the file until the service's last handle is gone.
 pub(crate) async fn watch(onus: WeakOnus, path: PathBuf) {
-    let mut seen = None;
+    // Where there is no file at the start, there is nothing to hand over.
+    let mut seen = Some(Ok(None));
+    let mut first = true;
     loop {
         let reading = {
             let path = path.clone();
             tokio::task::spawn_blocking(move || read(&path)).await
         };
         let Some(onus) = onus.upgrade() else { return };
+        if std::mem::take(&mut first) {
+            let there = matches!(reading, Ok(Ok(Some(_))));
+            tracing::info!(path = %path.display(), there, "onus: watching the switch file");
+        }
         // A read that did not come to an end says nothing.
         if let Ok(text) = reading
             && seen.as_ref() != Some(&text)
@@ -29,7 +35,7 @@ pub(crate) async fn watch(onus: WeakOnus, path: PathBuf) {
                 Err(error) => Err(error.clone()),
             };
             if let Err(error) = taken {
-                tracing::warn!(path = %path.display(), error, "onus: failed to read the switch file");
+                tracing::warn!(path = %path.display(), error, "onus: switch file refused; what was in force stays in force");
             }
             seen = Some(text);
         }

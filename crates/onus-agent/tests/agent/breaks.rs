@@ -118,3 +118,62 @@ fn a_block_without_room_passes_as_it_is() {
     drop(call);
     request.ok();
 }
+
+#[test]
+fn the_correlator_empties_whatever_threads_do() {
+    // [correlate-1] [correlate-4]
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 2_000;
+    let limits = Limits { live_requests: 64, ..Limits::default() };
+    let service = Service::enforcing(|config| config.limits = limits);
+    let holders = Arc::strong_count(&service.agent);
+    let work = |thread: usize| {
+        let mut open = Vec::new();
+        for round in 0..ROUNDS {
+            let turn = round * THREADS + thread * 7;
+            let request = service.request();
+            let inbound = request.inbound.clone();
+            let (trace, own) = (format!("t{}", turn % 30), format!("{thread}-{round}"));
+            let ids = || [trace.as_bytes(), own.as_bytes(), b"all"].into_iter();
+            if turn.is_multiple_of(5) {
+                inbound.cancelled(service.now());
+            }
+            let token = service.agent.file(&inbound, ids(), service.now());
+            if turn.is_multiple_of(3) {
+                assert_eq!(service.agent.file(&inbound, ids(), service.now()), token);
+            }
+            if let Some(token) = token {
+                let found = service.agent.inbound_of(token);
+                service.call_for(found.as_ref(), "b").play(&[Reply::Error("claimed")]);
+                let by_id = service.agent.inbound_by_id(own.as_bytes());
+                assert!(!matches!(by_id, Found::Unknown), "{own}");
+            }
+            match turn % 4 {
+                0 => inbound.cancelled(service.now()),
+                1 => drop(request.error()),
+                2 => drop(request.ok()),
+                _ => open.push(inbound),
+            }
+            if open.len() > 10 {
+                open.drain(..).for_each(|inbound| inbound.finished(false, service.now()));
+            }
+        }
+        open.drain(..).for_each(|inbound| inbound.cancelled(service.now()));
+    };
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let work = &work;
+            scope.spawn(move || work(thread));
+        }
+    });
+    assert_eq!(live(&service), 0.0);
+    assert_eq!(Arc::strong_count(&service.agent), holders);
+    // What lingers goes bit by bit as requests come and go.
+    service.pass(limits.linger * 2);
+    for _ in 0..THREADS * ROUNDS {
+        let request = service.request();
+        service.agent.file(&request.inbound, std::iter::empty(), service.now());
+        request.ok();
+    }
+    assert_eq!(service.metrics().sum("onus_correlation_entries", &[]), 0.0);
+}
