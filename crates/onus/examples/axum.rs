@@ -1,11 +1,12 @@
 //! An axum service with a reqwest client: what a service author adds.
 //!
 //! ```sh
-//! cargo run -p onus --example axum --features axum,reqwest
+//! RUST_LOG=info cargo run -p onus --example axum --features axum,reqwest
 //! curl -i -X POST localhost:3000/pay/17
 //! ```
 //!
-//! Nobody answers at `payments`, so the second line shows an error, and whose it is.
+//! Nobody answers at `payments`, so the second line shows an error, and whose it is. With
+//! `RUST_LOG=onus=debug` the first shows each decision.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -31,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Handlers stay as they are.
+/// A handler as it was, but for the type of the client.
 async fn pay(
     State(payments): State<onus::reqwest::Client>,
     Path(id): Path<u32>,

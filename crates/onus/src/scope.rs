@@ -61,7 +61,7 @@ impl<F: Future> Future for Scoped<F> {
     }
 }
 
-/// [`tokio::spawn`] that keeps the scope: what the task calls belongs to the request that spawned
+/// Tokio's `spawn`, keeping the scope: what the task calls belongs to the request that spawned
 /// it.
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where

@@ -25,7 +25,8 @@ impl RequestBuilder {
         Self { client, request, procedure: None }
     }
 
-    /// Changes the request with reqwest's own builder.
+    /// Changes the request with reqwest's own builder: `.map(|request| request.json(&charge))`, and
+    /// so with `query`, `form` and `multipart`, each behind reqwest's feature of that name.
     ///
     /// ```
     /// # fn with_own(payments: onus::reqwest::Client) {
@@ -39,7 +40,15 @@ impl RequestBuilder {
         Self { request: change(self.request), ..self }
     }
 
-    /// Names the callee's route template, so that its procedures are told apart.
+    /// Names the callee's route template, so that its procedures are told apart. Without one the
+    /// method alone names the procedure.
+    ///
+    /// ```
+    /// # fn with_template(payments: onus::reqwest::Client, id: u32) {
+    /// let rate = payments.get(format!("http://payments/rate/{id}"));
+    /// let rate = rate.procedure(onus::Procedure::route("/rate/{id}"));
+    /// # }
+    /// ```
     pub fn procedure(self, procedure: Procedure) -> Self {
         Self { procedure: Some(procedure), ..self }
     }
