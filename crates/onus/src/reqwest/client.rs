@@ -72,7 +72,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The error of the wrapped client on the last attempt.
+    /// The error of the wrapped client on the last attempt, where there was no reply; there is then
+    /// no [`CallOutcome`](crate::CallOutcome).
     pub fn execute(
         &self,
         request: Request,
