@@ -66,6 +66,9 @@ impl Served {
     pub(crate) fn trailers(&mut self, block: &mut HeaderMap) {
         if self.is_open() {
             self.answer(classify::trailers(block, &ErrorSet::FAILURES), block);
+        } else if let Some(inbound) = &self.inbound {
+            // The claim was in the head.
+            inbound.answer_ok(block);
         }
     }
 

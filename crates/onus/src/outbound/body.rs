@@ -50,8 +50,18 @@ struct Peeked<R: Body> {
 pub(super) struct Watch {
     pub(super) outbound: Outbound,
     pub(super) clock: Clock,
-    /// Whether the outcome is still to come, in the trailers.
-    pub(super) pending: bool,
+    pub(super) awaits: Awaits,
+}
+
+/// What may still happen to a call behind its response head.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaits {
+    /// The outcome is to come, in the trailers.
+    Trailers,
+    /// A break would make it a failure.
+    End,
+    /// It has failed.
+    Nothing,
 }
 
 impl<R: Body> OutboundBody<R> {
@@ -100,16 +110,13 @@ impl<R: Body> Body for OutboundBody<R> {
         };
         match &mut frame {
             Some(Ok(frame)) => {
-                if let (Some(block), Some(watch)) = (frame.trailers_mut(), this.watch.as_mut())
-                    && watch.trailers(block)
-                {
-                    // Whatever comes after these trailers, the call fails once.
-                    *this.watch = None;
+                if let (Some(block), Some(watch)) = (frame.trailers_mut(), this.watch.as_mut()) {
+                    watch.trailers(block);
                 }
             }
             Some(Err(_)) => {
                 if let Some(mut watch) = this.watch.take() {
-                    watch.failed(CallError::Reset, None);
+                    watch.broke();
                 }
             }
             None => {
@@ -164,34 +171,35 @@ impl<R: Body> Peeked<R> {
 }
 
 impl Watch {
-    /// The trailers are there; returns whether they say that the call has failed.
-    fn trailers(&mut self, block: &mut HeaderMap) -> bool {
-        if !std::mem::replace(&mut self.pending, false) {
-            return false;
+    fn trailers(&mut self, block: &mut HeaderMap) {
+        if self.awaits == Awaits::Trailers {
+            match trailers(block, &self.outbound.edge().policy().failures) {
+                Answer::Failed(error) => self.failed(error, Some(block)),
+                Answer::Ok | Answer::Pending => {
+                    self.awaits = Awaits::End;
+                    self.outbound.ok(false, || self.clock.now());
+                }
+            }
         }
-        let failed = match trailers(block, &self.outbound.edge().policy().failures) {
-            Answer::Failed(error) => {
-                self.failed(error, Some(block));
-                true
-            }
-            Answer::Ok | Answer::Pending => {
-                self.outbound.ok(false, || self.clock.now());
-                false
-            }
-        };
         self.outbound.hide_from_application(block);
-        failed
+    }
+
+    fn broke(&mut self) {
+        if self.awaits != Awaits::Nothing {
+            self.failed(CallError::Reset, None);
+        }
     }
 
     /// The body has ended; an outcome that was to come in the trailers has not come.
     fn ended(&mut self) {
-        if std::mem::replace(&mut self.pending, false) {
+        if self.awaits == Awaits::Trailers {
             self.failed(CallError::Protocol, None);
         }
     }
 
     /// The call has failed behind the response head: nothing can be sent again.
     fn failed(&mut self, error: CallError, headers: Option<&HeaderMap>) {
+        self.awaits = Awaits::Nothing;
         let wall = self.clock.wall();
         let failed = FailedAttempt { error, headers, replayable: false, wall };
         let draw = Draw::from_bits(fastrand::u64(..));

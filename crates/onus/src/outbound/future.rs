@@ -11,7 +11,7 @@ use onus_agent::{CallError, Stop, Verdict};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::body::{OutboundBody, Watch};
+use super::body::{Awaits, OutboundBody, Watch};
 use super::call::Call;
 use super::hop::ClassifyError;
 use super::peek::{Peek, Peeked};
@@ -227,7 +227,7 @@ where
                 }
             }
         }
-        Attempted::Peeked(mut peeked) => {
+        Attempted::Peeked(peeked) => {
             let failures = call.failures();
             let Some(error) = peeked.failure(&failures) else {
                 return Next::Finish(Ok(committed(call, peeked.into_response(), true)));
@@ -235,13 +235,7 @@ where
             let verdict = call.failed(error, peeked.trailers());
             match call.go_on(verdict) {
                 Ok((sleep, next)) => Next::Wait { sleep, rest: None, next },
-                Err(verdict) => {
-                    if let (Some(outbound), Some(block)) = (call.outbound(), peeked.trailers_mut())
-                    {
-                        outbound.hide_from_application(block);
-                    }
-                    Next::Finish(Ok(failed(call, &verdict, peeked.into_response())))
-                }
+                Err(verdict) => Next::Finish(Ok(failed(call, &verdict, peeked.into_response()))),
             }
         }
         Attempted::Error(error) => {
@@ -280,7 +274,8 @@ fn committed<S, C, B: Body, R: Body>(
     call.release();
     // A call that is over ends with this future.
     let outbound = if over { None } else { call.take() };
-    let watch = outbound.map(|outbound| Watch { outbound, clock, pending });
+    let awaits = if pending { Awaits::Trailers } else { Awaits::End };
+    let watch = outbound.map(|outbound| Watch { outbound, clock, awaits });
     response.map(|body| body.watched(watch))
 }
 
@@ -294,10 +289,10 @@ fn failed<S, C, B: Body, R: Body>(
         response.extensions_mut().insert(outcome);
     }
     call.release();
-    if let Some(outbound) = call.outbound() {
-        outbound.hide_from_application(response.headers_mut());
-    }
-    response
+    let Some(outbound) = call.take() else { return response };
+    outbound.hide_from_application(response.headers_mut());
+    let watch = Watch { outbound, clock: call.hop.onus.clock(), awaits: Awaits::Nothing };
+    response.map(|body| body.watched(Some(watch)))
 }
 
 /// The layer's own answer where the callee gave none in time: 504, for gRPC status 4.

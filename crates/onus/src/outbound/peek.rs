@@ -82,11 +82,6 @@ impl<R: Body> Peeked<R> {
         self.first.as_ref()?.as_ref()?.as_ref().ok()?.trailers_ref()
     }
 
-    /// The trailers, if they were first.
-    pub(super) fn trailers_mut(&mut self) -> Option<&mut HeaderMap> {
-        self.first.as_mut()?.as_mut()?.as_mut().ok()?.trailers_mut()
-    }
-
     /// The response as it came.
     pub(super) fn into_response(self) -> Response<OutboundBody<R>> {
         let body = match self.first {

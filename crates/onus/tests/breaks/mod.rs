@@ -8,5 +8,6 @@ mod nested;
 mod runtimes;
 mod stacks;
 mod stress;
+mod trailers;
 #[cfg(feature = "hyper")]
 mod wire;
