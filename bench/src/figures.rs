@@ -19,9 +19,9 @@ pub const DECISION: u64 = 847;
 /// Instructions of the bare stack.
 pub const BARE: u64 = 1_439;
 /// Instructions of the stack with both layers where the hop may not retry.
-pub const LAYERED: u64 = 6_162;
+pub const LAYERED: u64 = 6_400;
 /// Instructions of the stack with both layers where the hop may retry.
-pub const LAYERED_RETRYABLE: u64 = 7_395;
+pub const LAYERED_RETRYABLE: u64 = 7_610;
 /// Instructions of a lookup by token.
 pub const BY_TOKEN: u64 = 70;
 /// Instructions of a lookup by id.
