@@ -156,16 +156,18 @@ impl<R: Body> Peeked<R> {
         self.first.is_none() && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
 
-    /// What is left, with the data that was read and not handed on.
+    /// What is left, with the data that was read and not handed on. There is no upper end where
+    /// trailers are left: a sender that knows the exact size stops there and cuts them off.
     fn size_hint(&self) -> SizeHint {
         let none = || SizeHint::with_exact(0);
-        let mut hint = self.rest.as_ref().map_or_else(none, Body::size_hint);
+        let rest = self.rest.as_ref().map_or_else(none, Body::size_hint);
         let first = self.first.as_ref().and_then(|first| first.as_ref().ok());
         let data = first.and_then(Frame::data_ref).map_or(0, |data| data.remaining() as u64);
-        if let Some(upper) = hint.upper() {
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(data));
+        if let Some(upper) = rest.upper().filter(|_| !first.is_some_and(Frame::is_trailers)) {
             hint.set_upper(upper.saturating_add(data));
         }
-        hint.set_lower(hint.lower().saturating_add(data));
         hint
     }
 }
