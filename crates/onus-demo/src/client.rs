@@ -1,7 +1,7 @@
 //! An HTTP client as applications have it: a pool of connections, perhaps a retry layer, and a
 //! timeout of its own that nobody above or below knows of.
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -10,11 +10,13 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::client::legacy::{self, Client as Pool};
 use hyper_util::rt::TokioExecutor;
 use onus::CallError;
 use onus::replay::{BoxError, ReplayBody};
+use tokio::select;
+use tokio::time::sleep;
 use tower::retry::Retry;
 use tower::{Service, ServiceExt};
 
@@ -54,7 +56,7 @@ impl Service<Request<ReplayBody<Full<Bytes>>>> for Client {
 
 type Reply = Pin<Box<dyn Future<Output = Result<Response<Incoming>, NoReply>> + Send>>;
 
-/// The pool, and how long it may take.
+/// The pool, and how long a reply may take once there is a connection.
 #[derive(Clone, Debug)]
 struct Transport {
     pool: Pool<HttpConnector, Full<Bytes>>,
@@ -70,17 +72,22 @@ impl Service<Request<Full<Bytes>>> for Transport {
         self.pool.poll_ready(cx).map_err(NoReply::Broken)
     }
 
-    fn call(&mut self, request: Request<Full<Bytes>>) -> Reply {
+    fn call(&mut self, mut request: Request<Full<Bytes>>) -> Reply {
+        let mut connection = capture_connection(&mut request);
         let reply = self.pool.request(request);
         let timeout = self.timeout;
         Box::pin(async move {
-            let reply = match timeout {
-                Some(timeout) => {
-                    tokio::time::timeout(timeout, reply).await.map_err(|_| NoReply::Late)?
+            let too_late = async {
+                connection.wait_for_connection_metadata().await;
+                match timeout {
+                    Some(timeout) => sleep(timeout).await,
+                    None => pending().await,
                 }
-                None => reply.await,
             };
-            reply.map_err(NoReply::Broken)
+            select! {
+                reply = reply => reply.map_err(NoReply::Broken),
+                () = too_late => Err(NoReply::Late),
+            }
         })
     }
 }

@@ -1,5 +1,6 @@
 //! A topology that runs on loopback.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use onus::{Annotation, ErrorSet, Onus, Source, Switches};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 use tower::{Layer, service_fn};
 
@@ -42,9 +43,7 @@ impl Cluster {
         let mut addresses = Vec::new();
         let mut listeners = Vec::new();
         for service in &topology.services {
-            let listener =
-                TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(DemoError::Listen)?;
-            let address = listener.local_addr().map_err(DemoError::Listen)?;
+            let (listener, address) = listen().map_err(DemoError::Listen)?;
             addresses.push((service.name.clone(), address));
             listeners.push(listener);
         }
@@ -144,6 +143,19 @@ impl Cluster {
         Ok(())
     }
 }
+
+/// Listens on a free port.
+fn listen() -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    let listener = socket.listen(BACKLOG)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+/// Where requests hang, each needs a connection of its own, and a storm brings many at a time. One
+/// that finds no room would be tried again after a second: when nobody waits for it any more.
+const BACKLOG: u32 = 4096;
 
 fn onus(config: &ServiceConfig) -> Result<Onus, DemoError> {
     let mut builder = Onus::builder(&config.name).mode(config.mode_outbound());

@@ -55,7 +55,8 @@ pub struct CalleeConfig {
     /// How long an attempt may take as the retry policy says, and as the callee is told where
     /// deadlines are propagated.
     pub per_try_timeout: Option<Duration>,
-    /// How long the client below the outbound layer waits for a reply. It tells nobody.
+    /// How long the client below the outbound layer waits for a reply once it has a connection.
+    /// It tells nobody.
     pub client_timeout: Option<Duration>,
     /// Who retries below the outbound layer. The service declares it.
     pub retry_layer: Option<RetryLayer>,
