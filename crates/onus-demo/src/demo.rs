@@ -6,7 +6,7 @@ use crate::cluster::Cluster;
 use crate::error::{DemoError, Misuse};
 use crate::fault::{Fault, What, When};
 use crate::key::Key;
-use crate::load::{Load, Report};
+use crate::load::Report;
 use crate::node::{Node, PerNode};
 use crate::policy::Policy;
 use crate::topology::{Coverage, Topology};
@@ -80,7 +80,7 @@ impl Default for Demo {
             shield: None,
             hang: false,
             observe: false,
-            hang_timeout: Duration::from_millis(500),
+            hang_timeout: Duration::from_millis(400),
             files: 1024,
         }
     }
@@ -141,7 +141,7 @@ impl Demo {
     pub async fn run(&self, policy: Policy) -> Result<Run, DemoError> {
         self.check()?;
         let cluster = Cluster::start(&self.topology(policy)).await?;
-        let report = cluster.send(self.load()).await?;
+        let report = cluster.send(self.load(policy)).await?;
         let mut handled = PerNode::default();
         for (node, count) in Node::ALL.into_iter().zip(cluster.counts().await?) {
             handled[node] = count;
@@ -198,14 +198,6 @@ impl Demo {
             Some(bad_keys) => Fault { what: What::Fails, when: When::Keys(bad_keys.into()) },
             None => Fault { what: What::Fails, when: When::Share(self.failure_rate) },
         }
-    }
-
-    /// The requests of a run. Those that hang wait most of their time and hold more files each.
-    fn load(&self) -> Load {
-        let (files_each, most, ramp) =
-            if self.hang { (24, 160, self.hang_timeout) } else { (16, 16, Duration::ZERO) };
-        let concurrency = (self.files / files_each).clamp(1, most);
-        Load { requests: self.requests, concurrency, ramp }
     }
 
     /// How many things are out of the ordinary in the services around the broken one.

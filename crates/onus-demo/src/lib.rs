@@ -15,6 +15,7 @@ mod fault;
 mod key;
 mod load;
 mod node;
+mod pace;
 mod policy;
 mod retry_layer;
 mod server;

@@ -27,6 +27,8 @@ pub struct Load {
     /// How long it takes until so many are under way. Requests that wait for the same timeouts
     /// would otherwise all need the machine at the same moments, and be late.
     pub ramp: Duration,
+    /// How long the client waits for an answer once it has a connection.
+    pub timeout: Option<Duration>,
 }
 
 /// What a client has seen.
@@ -58,6 +60,14 @@ pub enum RetryPermission {
     Closed,
     /// Nothing.
     Unsaid,
+}
+
+impl Load {
+    /// So many requests, so many of them at a time from the start, each as long as it takes.
+    #[must_use]
+    pub const fn new(requests: u64, concurrency: u64) -> Self {
+        Self { requests, concurrency, ramp: Duration::ZERO, timeout: None }
+    }
 }
 
 impl Report {
@@ -105,7 +115,8 @@ pub(crate) async fn send(
 ) -> Result<Report, DemoError> {
     let refused = |source| DemoError::Config { service: CLIENT.into(), source };
     let onus = Onus::builder(CLIENT).build().map_err(refused)?;
-    let callee = Callee::new(&onus, &CalleeConfig::new(entry), address);
+    let config = CalleeConfig { client_timeout: load.timeout, ..CalleeConfig::new(entry) };
+    let callee = Callee::new(&onus, &config, address);
     let sent = Arc::new(AtomicU64::new(0));
     let mut clients = JoinSet::new();
     let concurrency = load.concurrency.min(load.requests);

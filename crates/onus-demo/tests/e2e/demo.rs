@@ -24,8 +24,7 @@ async fn check(demo: Demo, policy: Policy, growth: Growth) {
     let what = format!("{policy:?} of {demo:?}");
     let counts = PerNode(growth.map(|each| (each * demo.requests as f64).round() as u64));
     let cluster = Cluster::start(&demo.topology(policy)).await.unwrap();
-    let load = Load { requests: demo.requests, concurrency: 16, ramp: Duration::ZERO };
-    let report = cluster.send(load).await.unwrap();
+    let report = cluster.send(Load::new(demo.requests, 16)).await.unwrap();
     assert_eq!(http::counts(&cluster).await, counts.0, "{what}");
     assert_eq!(report.client_errors, demo.requests, "{what}");
     assert_eq!(demo.expected(policy), Some(counts), "{what}");
@@ -89,6 +88,17 @@ async fn d_hangs_and_every_level_times_out_first() {
     check(hang, Policy::Ownership, nothing_below(2.0, 3.0, 4.0)).await;
     let observe = Demo { observe: true, ..hang };
     check(observe, Policy::Ownership, nothing_below(2.0, 4.0, 8.0)).await;
+}
+
+#[tokio::test]
+async fn a_hangs_and_the_client_times_out() {
+    let hang_timeout = Duration::from_millis(250);
+    let hang = Demo { requests: 10, hang: true, hang_timeout, fail: Node::A, ..Demo::default() };
+    let run = hang.run(Policy::Everywhere).await.unwrap();
+    assert_eq!(run.handled, PerNode([10, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(run.expected, Some(run.handled));
+    let (seen, times) = run.report.most_seen().unwrap();
+    assert_eq!((seen.to_string().as_str(), times), ("no answer", 10));
 }
 
 #[tokio::test]

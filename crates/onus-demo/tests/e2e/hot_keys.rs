@@ -46,10 +46,10 @@ async fn hot_keys() {
     let one_hop = [(Policy::Ownership, 2.0, EXACT), (Policy::OwnershipBudget, 2.0, EXACT)];
     check(Node::G, 5, 200, &[(Policy::Everywhere, 64.0, EXACT)]).await;
     check(Node::G, 5, 200, &one_hop).await;
-    check(Node::G, 5, 6000, &[(Policy::Budget, 14.68, BUDGET)]).await;
+    check(Node::G, 5, 5000, &[(Policy::Budget, 14.68, BUDGET)]).await;
     check(Node::F, 5, 200, &[(Policy::Everywhere, 32.0, EXACT)]).await;
     check(Node::F, 5, 200, &one_hop).await;
-    check(Node::F, 5, 2000, &[(Policy::Budget, 11.61, BUDGET)]).await;
+    check(Node::F, 5, 1000, &[(Policy::Budget, 11.61, BUDGET)]).await;
 }
 
 #[tokio::test]
@@ -57,8 +57,8 @@ async fn hot_keys_that_are_many() {
     let own = (Policy::Ownership, 2.0, EXACT);
     let both = (Policy::OwnershipBudget, 4.0 / 3.0, BUDGET);
     check(Node::G, 30, 100, &[own]).await;
-    check(Node::G, 30, 2000, &[(Policy::Budget, 3.57, BUDGET), both]).await;
-    check(Node::F, 30, 2000, &[(Policy::Budget, 3.04, BUDGET)]).await;
+    check(Node::G, 30, 1000, &[(Policy::Budget, 3.57, BUDGET), both]).await;
+    check(Node::F, 30, 1000, &[(Policy::Budget, 3.04, BUDGET)]).await;
 }
 
 #[test]

@@ -1,16 +1,10 @@
 //! What a topology may say, and what a cluster does beside counting.
 
-use std::time::Duration;
-
 use onus_demo::{
     CalleeConfig, Cluster, DemoError, Fault, Load, ServiceConfig, Topology, What, When,
 };
 
 use super::http;
-
-fn load(requests: u64, concurrency: u64) -> Load {
-    Load { requests, concurrency, ramp: Duration::ZERO }
-}
 
 #[tokio::test]
 async fn names_that_lead_nowhere_are_named() {
@@ -39,7 +33,7 @@ async fn the_same_seed_fails_the_same_requests() {
         topology.services[0].callees[0].attempts = 2;
         topology.services[1].faults = vec![Fault { what: What::Fails, when: When::Share(rate) }];
         let cluster = Cluster::start(&topology).await.unwrap();
-        let report = cluster.send(load(100, 1)).await.unwrap();
+        let report = cluster.send(Load::new(100, 1)).await.unwrap();
         (report.client_errors, http::counts(&cluster).await)
     }
     assert_eq!(run(0.0, 7).await, (0, vec![100, 100]));
@@ -56,7 +50,7 @@ async fn each_cluster_starts_from_nothing() -> Result<(), DemoError> {
     for _ in 0..2 {
         let cluster = Cluster::start(&topology).await?;
         assert_eq!(http::counts(&cluster).await, [0, 0]);
-        cluster.send(load(5, 9)).await?;
+        cluster.send(Load::new(5, 9)).await?;
         assert_eq!(http::counts(&cluster).await, [5, 5]);
         assert_eq!(cluster.counts().await?, [5, 5]);
     }

@@ -104,8 +104,7 @@ impl Case {
 
 async fn check(what: &str, case: Case, expected: &[u64]) {
     let cluster = Cluster::start(&case.0).await.unwrap();
-    let load = Load { requests: REQUESTS, concurrency: 4, ramp: Duration::ZERO };
-    let report = cluster.send(load).await.unwrap();
+    let report = cluster.send(Load::new(REQUESTS, 4)).await.unwrap();
     assert_eq!(report.client_errors, REQUESTS, "{what}");
     let expected: Vec<_> = expected.iter().map(|each| each * REQUESTS).collect();
     assert_eq!(http::counts(&cluster).await, expected, "{what}");
