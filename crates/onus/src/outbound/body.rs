@@ -84,9 +84,8 @@ impl<R: Body> OutboundBody<R> {
     }
 
     /// Keeps account of the call, as something may still happen to it.
-    pub(super) fn watched(mut self, watch: Option<Watch>) -> Self {
-        self.watch = watch;
-        self
+    pub(super) fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
     }
 }
 

@@ -257,7 +257,8 @@ where
 }
 
 /// A response that goes to the application as the call's outcome, or, where the outcome is to come
-/// in the trailers, before it.
+/// in the trailers, before it. Inlined, as the answer is large and moves with every call.
+#[inline]
 fn committed<S, C, B: Body, R: Body>(
     call: &mut Call<S, C, B>,
     mut response: Response<OutboundBody<R>>,
@@ -273,10 +274,11 @@ fn committed<S, C, B: Body, R: Body>(
     }
     call.release();
     // A call that is over ends with this future.
-    let outbound = if over { None } else { call.take() };
-    let awaits = if pending { Awaits::Trailers } else { Awaits::End };
-    let watch = outbound.map(|outbound| Watch { outbound, clock, awaits });
-    response.map(|body| body.watched(watch))
+    if !over && let Some(outbound) = call.take() {
+        let awaits = if pending { Awaits::Trailers } else { Awaits::End };
+        response.body_mut().watch(Watch { outbound, clock, awaits });
+    }
+    response
 }
 
 /// An error that goes to the application.
@@ -291,8 +293,9 @@ fn failed<S, C, B: Body, R: Body>(
     call.release();
     let Some(outbound) = call.take() else { return response };
     outbound.hide_from_application(response.headers_mut());
-    let watch = Watch { outbound, clock: call.hop.onus.clock(), awaits: Awaits::Nothing };
-    response.map(|body| body.watched(Some(watch)))
+    let clock = call.hop.onus.clock();
+    response.body_mut().watch(Watch { outbound, clock, awaits: Awaits::Nothing });
+    response
 }
 
 /// The layer's own answer where the callee gave none in time: 504, for gRPC status 4.
