@@ -170,6 +170,17 @@ mod tests {
     }
 
     #[test]
+    fn an_age_beyond_the_room_for_it_stays_at_the_longest() {
+        let away = Duration::from_nanos(u64::MAX);
+        let read =
+            |bytes, away| Estimator::from_bytes(&bytes, NOW, away).expect("no data, for long");
+        let once = read(Estimator::new(NOW).to_bytes(NOW), away);
+        let twice = read(once.to_bytes(NOW), away);
+        assert_eq!(twice.measure(NOW).held, away);
+        assert_eq!(read(twice.to_bytes(NOW), Duration::ZERO), twice);
+    }
+
+    #[test]
     fn refuses_states_that_no_estimator_is_in() {
         let good = learnt(20, 0).to_bytes(Timestamp::ZERO);
         assert!(Estimator::from_bytes(&good, NOW, Duration::ZERO).is_some());

@@ -106,7 +106,7 @@ impl Estimator {
     pub(crate) fn aged(&self, by: Duration, now: Timestamp) -> Self {
         let mut edge = *self;
         edge.as_of = now;
-        edge.class_age = edge.class_age.saturating_add(by);
+        edge.class_age = edge.class_age.saturating_add(by).min(AGE_MAX);
         if edge.class == MeasuredClass::NoData {
             return edge;
         }
@@ -153,6 +153,9 @@ pub const MINUTE_WEIGHT: f64 = MEMORY / 4.0;
 ///
 /// A month holds a release cycle of most services; older failures are those of other code.
 pub const EXPIRY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The oldest age that has room on disk, 584 years: an edge reads back as it was written.
+const AGE_MAX: Duration = Duration::from_nanos(u64::MAX);
 
 #[cfg(test)]
 mod tests {
