@@ -392,6 +392,9 @@ mod tests {
             };
             let value = text.to_value();
             assert!(value.len() <= CLAIM_MAX, "{} bytes", value.len());
+            // A reader would drop an origin that is too long as well, and hide it.
+            let has_origin = value.as_bytes().windows(7).any(|part| part == b"origin=");
+            assert_eq!(has_origin, written, "{origin}");
             let origin = text.origin.clone().filter(|_| written);
             assert_eq!(ClaimText::parse(value.as_bytes()), Ok(ClaimText { origin, ..text }));
         }
