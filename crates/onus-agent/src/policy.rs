@@ -75,18 +75,12 @@ impl RetryPolicy {
     /// with a budget even if none is named: 10 % of requests, plus one retry per second while
     /// calls succeed, or one per 10 s while none does.
     pub fn attempts(attempts: u32) -> Self {
-        let budget = BudgetConfig::default();
         Self {
             attempts,
             errors: ErrorSet::failures(),
             unsafe_methods: false,
             backoff: (Duration::from_millis(25), Duration::from_millis(250)),
-            budget: Some(Budget {
-                percent: budget.percent,
-                deposit: budget.deposit,
-                min_per_second: budget.min_per_second,
-                ttl: Duration::from_secs(budget.ttl_seconds.get().into()),
-            }),
+            budget: Some(Budget::default()),
             gate: false,
             probes: true,
             min_attempt_time: MIN_ATTEMPT_TIME,
@@ -118,7 +112,8 @@ impl RetryPolicy {
         self.budget(|budget| budget.ttl = ttl)
     }
 
-    /// No budget: every failed call may be retried.
+    /// No budget: every failed call may be retried. Of this and the settings of a budget, the last
+    /// counts.
     pub fn no_budget(mut self) -> Self {
         self.budget = None;
         self
@@ -181,9 +176,7 @@ impl RetryPolicy {
     }
 
     fn budget(mut self, set: impl FnOnce(&mut Budget)) -> Self {
-        if let Some(budget) = &mut self.budget {
-            set(budget);
-        }
+        set(self.budget.get_or_insert_default());
         self
     }
 
@@ -215,6 +208,18 @@ impl RetryPolicy {
             policy
         });
         Ok((policy, self.timeouts))
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        let budget = BudgetConfig::default();
+        Self {
+            percent: budget.percent,
+            deposit: budget.deposit,
+            min_per_second: budget.min_per_second,
+            ttl: Duration::from_secs(budget.ttl_seconds.get().into()),
+        }
     }
 }
 
@@ -322,5 +327,16 @@ mod tests {
         let timed = base.per_try_timeout(ms(5)).deadline(ms(9));
         let expected = Timeouts { per_try: Some(ms(5)), overall: Some(ms(9)) };
         assert_eq!(timed.check().unwrap().1, expected);
+    }
+
+    #[test]
+    fn the_last_word_on_the_budget_counts() {
+        let base = || RetryPolicy::attempts(2);
+        let budget = |policy: RetryPolicy| policy.check().unwrap().0.unwrap().budget;
+        assert_eq!(budget(base().budget_percent(5).no_budget()), None);
+        assert_eq!(budget(base().no_budget().budget_percent(5)), budget(base().budget_percent(5)));
+        let wrong = base().no_budget().budget_percent(1000).check();
+        let says = "budget percent is 1000; allowed is 0 to 100";
+        assert_eq!(wrong.unwrap_err().to_string(), says);
     }
 }
