@@ -249,8 +249,11 @@ impl OutboundCall {
         draw: Draw,
     ) -> Verdict {
         let claim = self.read(failure, policy);
+        // Not where an answer breaks after its head: that retry has been recorded as it was.
+        if self.tries.in_attempt {
+            self.record_retry(false, policy, edge, now);
+        }
         self.count(failure, claim, policy);
-        self.record_retry(false, policy, edge, now);
         if self.probing {
             // One extra attempt, and whatever it met: the retry was suppressed.
             return Verdict::Stop(Stop::Suppressed);
@@ -399,3 +402,38 @@ impl OutboundCall {
 
 /// The longest wait that a callee may ask of a call without a deadline; nothing waits for ever.
 const PUSHBACK_WAIT_MAX: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::RetryPolicy;
+
+    #[test]
+    fn an_answer_that_breaks_after_its_head_teaches_the_gate_once() {
+        // [gate-1]
+        let policy = EdgePolicy { retry: RetryPolicy::new(2), ..EdgePolicy::default() };
+        let mut edge = EdgeState::new(&policy);
+        let (now, draw) = (Timestamp::ZERO, Draw::from_bits(0));
+        let fails = |error, replayable| Failure {
+            error,
+            claim: Some(Claim::Claimed),
+            attempt: None,
+            pushback: Pushback::None,
+            replayable,
+        };
+        let mut call = OutboundCall::new(Terms {
+            arm: Arm::Enforce,
+            marked: false,
+            method: MethodKind::Safe,
+            deadline: None,
+        });
+        edge.gate.record(false);
+        call.on_sent();
+        call.on_failure(&fails(CallError::Http(503), true), &policy, &mut edge, now, draw);
+        call.on_sent();
+        call.on_success(&policy, &mut edge, now);
+        let taught = edge.gate;
+        call.on_failure(&fails(CallError::Reset, false), &policy, &mut edge, now, draw);
+        assert_eq!(edge.gate, taught);
+    }
+}
