@@ -8,6 +8,7 @@ use onus_core::{DeclaredRetries, EdgeClass, EdgePolicy, ErrorSet, Mode};
 use onus_learn::Annotation;
 
 use crate::policy::{PolicyError, RetryPolicy, Timeouts};
+use crate::wire;
 
 /// What a service's agent is told at the start.
 ///
@@ -101,6 +102,11 @@ pub enum ConfigError {
         /// What was typed.
         attempts: u32,
     },
+    /// A header that means something else already.
+    #[error(
+        "claim alias {0:?} is not a name of a mesh's own; allowed is one such as x-mesh-error-claim"
+    )]
+    Alias(HeaderName),
     /// More than all request trees cannot be enforced.
     #[error("enforce share is {percent} %; allowed is 0 to 100")]
     Share {
@@ -235,6 +241,11 @@ impl AgentConfig {
     pub(crate) fn check(&self) -> Result<Vec<CalleeRules>, ConfigError> {
         if !is_name(&self.service) {
             return Err(ConfigError::Service(self.service.clone()));
+        }
+        if let Some(alias) = &self.claim_alias
+            && !wire::may_be_alias(alias)
+        {
+            return Err(ConfigError::Alias(alias.clone()));
         }
         self.limits.check()?;
         let mut callees: Vec<CalleeRules> = Vec::new();
@@ -503,6 +514,26 @@ mod tests {
             (check(|c| c.limits.edges = 0), "limit edges is 0; allowed is 16 to 1048576"),
         ] {
             assert_eq!(result.unwrap_err(), message);
+        }
+    }
+
+    #[test]
+    fn an_alias_takes_no_header_away_from_others() {
+        for (name, allowed) in [
+            ("x-uber-error-claim", true),
+            ("x-mesh-error-claim", true),
+            ("x-request-id", false),
+            ("x-forwarded-for", false),
+            ("content-length", false),
+            ("retry-after", false),
+            ("onus-mark", false),
+            ("onus-claim", false),
+            ("grpc-status", false),
+            ("x-envoy-ratelimited", false),
+            ("traceparent", false),
+        ] {
+            let result = check(|c| c.claim_alias = Some(HeaderName::from_static(name)));
+            assert_eq!(result.is_ok(), allowed, "{name}");
         }
     }
 

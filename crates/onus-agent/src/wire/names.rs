@@ -43,3 +43,12 @@ pub static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Which error a proxy made itself (RFC 9209).
 pub static PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+
+/// Whether claims may be written under `name` too: a name of a mesh's own, so that no header with
+/// a meaning is taken away from those who use it.
+#[must_use]
+pub fn may_be_alias(name: &HeaderName) -> bool {
+    let others = [&REQUEST_ID, &SHOULD_RETRY].contains(&name)
+        || ["x-envoy-", "x-forwarded-"].iter().any(|prefix| name.as_str().starts_with(prefix));
+    name.as_str().starts_with("x-") && !others
+}
