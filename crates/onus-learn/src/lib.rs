@@ -1,8 +1,7 @@
 //! Counts in, edge classes out: which callees take a caller down with them (protocol §9).
 //! It never reads a clock, does no I/O, holds no lock and keeps no map: one [`Estimator`] is one
 //! edge, and the owner of the edges feeds it once a minute.
-//! Above it sit onus-agent (local learning), onus-analysis (learning for all replicas),
-//! onus-graph and onus-sim.
+//! Above it sits onus-agent, which learns locally.
 //!
 //! An edge (caller procedure → callee procedure) is judged by P = P(caller failed | callee
 //! failed), measured on *isolated* failures only: those of requests in which no other edge
