@@ -102,7 +102,7 @@ impl Agent {
         now: impl Fn() -> Timestamp,
     ) -> Inbound {
         // A service that makes no call learns nothing, and still has a policy to name that nobody
-        // uses; few requests need to look at the clock for that.
+        // uses.
         if bits.is_multiple_of(TICK_EVERY) {
             self.tick(now());
         }
@@ -180,13 +180,13 @@ impl Agent {
     }
 
     /// The edge from the procedure that `inbound` serves to `procedure` of `callee`. An inbound
-    /// request of another agent counts as none.
+    /// request of another agent counts as none. `now` is asked where the edge is new.
     pub fn edge(
         &self,
         inbound: Option<&Inbound>,
         callee: Symbol,
         procedure: Procedure,
-        now: Timestamp,
+        now: impl FnOnce() -> Timestamp,
     ) -> Arc<Edge> {
         let own = inbound.filter(|inbound| inbound.is_of(self));
         let caller = own.map_or(Procedure::NONE, Inbound::procedure);
@@ -194,18 +194,24 @@ impl Agent {
     }
 
     /// A logical call starts on `edge`, for `inbound` if it can be tied to a request. An inbound
-    /// request of another agent counts as none.
+    /// request of another agent counts as none. `now` is asked where the edge may retry or the call
+    /// has a time limit, and for a few others.
     pub fn call_started(
         self: &Arc<Self>,
         edge: Arc<Edge>,
         inbound: Option<Inbound>,
         start: CallStart,
         headers: &HeaderMap,
-        now: Timestamp,
+        now: impl Fn() -> Timestamp,
     ) -> Outbound {
-        self.tick(now);
-        if edge.is_drain_due(now) {
-            self.guarded(|| edge.drain_if_free(now));
+        if edge.has_budget() {
+            let now = now();
+            self.tick(now);
+            if edge.is_drain_due(now) {
+                self.guarded(|| edge.drain_if_free(now));
+            }
+        } else if start.bits.is_multiple_of(TICK_EVERY) {
+            self.tick(now());
         }
         let inbound = inbound.filter(|inbound| inbound.is_of(self));
         Outbound::new(self, edge, inbound, start, headers, now)
@@ -314,7 +320,8 @@ impl Agent {
     }
 }
 
-/// One request in so many looks whether a minute is over.
+/// One request and one call in so many look whether a minute is over: to look at the clock costs
+/// as much as all the counting.
 const TICK_EVERY: u64 = 16;
 
 /// The lot of a request tree. Only a partial share looks at it, so only that reads the trace id.

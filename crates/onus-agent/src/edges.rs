@@ -153,7 +153,26 @@ impl Edge {
     /// would book the calls of minutes as those of an instant.
     pub(crate) fn is_drain_due(&self, now: Timestamp) -> bool {
         let drained_at = Timestamp::from_nanos(self.drained_at.load(Ordering::Relaxed));
-        self.policy.retry.is_some() && now.saturating_since(drained_at) >= DRAIN_INTERVAL
+        now.saturating_since(drained_at) >= DRAIN_INTERVAL
+    }
+
+    /// Whether there is a budget to be told of calls.
+    pub(crate) fn has_budget(&self) -> bool {
+        self.policy.retry.is_some()
+    }
+
+    /// Counts a call for the budget, if there is one.
+    pub(crate) fn count_call(&self) {
+        if self.has_budget() {
+            self.tally.call();
+        }
+    }
+
+    /// Counts a success for the budget, if there is one.
+    pub(crate) fn count_success(&self) {
+        if self.has_budget() {
+            self.tally.success();
+        }
     }
 
     /// Tells the budget of the calls so far, if nobody else is at it.
@@ -222,16 +241,21 @@ impl EdgeTable {
         self.edges.iter().map_while(OnceLock::get)
     }
 
-    pub(crate) fn find(&self, key: EdgeKey, symbols: &Symbols, now: Timestamp) -> Arc<Edge> {
+    pub(crate) fn find(
+        &self,
+        key: EdgeKey,
+        symbols: &Symbols,
+        now: impl FnOnce() -> Timestamp,
+    ) -> Arc<Edge> {
         if let Some(edge) = self.known(key) {
             return edge.clone();
         }
         if !self.is_full() {
-            return self.add(key, symbols, now);
+            return self.add(key, symbols, now());
         }
         self.overflows.add();
         let key = self.shared_key(key, symbols);
-        self.known(key).cloned().unwrap_or_else(|| self.add(key, symbols, now))
+        self.known(key).cloned().unwrap_or_else(|| self.add(key, symbols, now()))
     }
 
     fn known(&self, key: EdgeKey) -> Option<&Arc<Edge>> {

@@ -12,7 +12,7 @@ use onus_core::{
 use crate::agent::Agent;
 use crate::correlator::Token;
 use crate::edges::{Edge, lock};
-use crate::procedures::ServedProcedure;
+use crate::procedures::{ProcedureId, ServedProcedure};
 use crate::symbols::{Procedure, Symbol};
 use crate::wire::{self, ClaimText};
 
@@ -22,7 +22,7 @@ pub struct Inbound(Arc<Served>);
 
 struct Served {
     agent: Arc<Agent>,
-    procedure: Arc<ServedProcedure>,
+    procedure: ProcedureId,
     mode: Mode,
     lot: Lot,
     marked: bool,
@@ -94,8 +94,9 @@ pub struct Origin {
 }
 
 /// What [`Agent::request_arrived`] found out.
+#[derive(Clone, Copy)]
 pub(crate) struct Arrival {
-    pub(crate) procedure: Arc<ServedProcedure>,
+    pub(crate) procedure: ProcedureId,
     pub(crate) mode: Mode,
     pub(crate) lot: Lot,
     pub(crate) marked: bool,
@@ -167,7 +168,11 @@ impl Inbound {
     /// The procedure that is served.
     #[must_use]
     pub fn procedure(&self) -> Procedure {
-        self.0.procedure.procedure
+        self.served_procedure().procedure
+    }
+
+    fn served_procedure(&self) -> &ServedProcedure {
+        self.0.agent.procedures().get(self.0.procedure)
     }
 
     /// Whether ownership is in force, observed or off for this request.
@@ -245,7 +250,7 @@ impl Inbound {
         if verdict.vetoes {
             wire::write_vetoes(headers, grpc);
         }
-        self.0.procedure.counters.arm(self.arm()).claim(&verdict);
+        self.served_procedure().counters.arm(self.arm()).claim(&verdict);
     }
 
     /// [`Self::answer`] for a success, which needs no time.
@@ -297,7 +302,7 @@ impl Inbound {
     /// request is filed under a token.
     pub fn finished(&self, failed: bool, now: Timestamp) {
         let agent = &self.0.agent;
-        let counters = &self.0.procedure.counters;
+        let counters = &self.served_procedure().counters;
         let mut progress = lock(&self.0.progress);
         if progress.stage >= Stage::Cancelled {
             return;
@@ -332,7 +337,7 @@ impl Inbound {
     /// The caller has gone before it had the whole answer: the request teaches nothing.
     pub fn cancelled(&self, now: Timestamp) {
         if self.advance(Stage::Cancelled) {
-            self.0.procedure.counters.arm(self.arm()).cancelled.add();
+            self.served_procedure().counters.arm(self.arm()).cancelled.add();
             self.0.agent.forget(self, true, now);
         }
     }

@@ -56,11 +56,11 @@ impl Agent {
     fn learn(&self, now: Timestamp) {
         let mut learned = lock(&self.schedule.learned);
         let mut frozen_callers = Vec::new();
-        self.procedures().for_each(|served| {
+        for served in self.procedures().iter() {
             if frozen(served.clean_since_last()) {
                 frozen_callers.push(served.procedure);
             }
-        });
+        }
         for (index, edge) in self.edges().enumerate() {
             if learned.edges.len() <= index {
                 learned.edges.push(EdgeCounts::default());

@@ -99,7 +99,7 @@ impl Outbound {
         inbound: Option<Inbound>,
         start: CallStart,
         headers: &HeaderMap,
-        now: Timestamp,
+        now: impl Fn() -> Timestamp,
     ) -> Self {
         let halvings = edge.halvings.load(Ordering::Relaxed);
         let identity = CallIdentity { callee: edge.key.callee, head: start.head, body: start.body };
@@ -113,7 +113,7 @@ impl Outbound {
             let hands_on_time = carried.time && arm.hands_on_time();
             let allowed = if hands_on_time { wire::time_allowed(headers) } else { None };
             let limits = edge.timeouts.overall.into_iter().chain(allowed);
-            let ends = limits.map(|limit| now.saturating_add(limit));
+            let ends = limits.map(|limit| now().saturating_add(limit));
             Terms {
                 arm,
                 marked: tied.is_some_and(Inbound::is_marked),
@@ -128,11 +128,11 @@ impl Outbound {
                     OutboundCall::repeated(terms(tied), tries)
                 }
                 None => {
-                    edge.tally.call();
+                    edge.count_call();
                     OutboundCall::new(terms(tied))
                 }
             };
-            if call.may_send(now).is_ok() {
+            if call.may_send(&now).is_ok() {
                 call.on_sent();
             }
             call
@@ -338,12 +338,12 @@ impl Outbound {
         self.book(&Verdict::Stop(stop));
     }
 
-    /// Whether an attempt may leave at all.
+    /// Whether an attempt may leave at all; `now` is asked where the call has a deadline.
     ///
     /// # Errors
     ///
     /// [`Stop::NoTime`] where the deadline has passed.
-    pub fn may_send(&self, now: Timestamp) -> Result<(), Stop> {
+    pub fn may_send(&self, now: impl FnOnce() -> Timestamp) -> Result<(), Stop> {
         self.call.may_send(now)
     }
 
@@ -486,7 +486,7 @@ impl Drop for Outbound {
                 if let Some((cause, _)) = self.retry {
                     counters.retries_ok[cause.place()].add();
                 }
-                self.edge.tally.success();
+                self.edge.count_success();
             }
             Stage::Failed => {}
         }

@@ -1,6 +1,6 @@
 //! The procedures of this service: found by key, bounded, never evicted.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, OnceLock};
 
 use foldhash::fast::RandomState;
 use onus_learn::CleanCounts;
@@ -34,13 +34,21 @@ impl ServedProcedure {
     }
 }
 
+/// The place of a procedure in the [`ProcedureTable`]. A request holds this and no reference count:
+/// all requests of a procedure would contend for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProcedureId(u32);
+
 /// All procedures of this service.
 #[derive(Debug)]
 pub(crate) struct ProcedureTable {
-    procedures: papaya::HashMap<Procedure, Arc<ServedProcedure>, RandomState>,
-    limit: usize,
+    ids: papaya::HashMap<Procedure, ProcedureId, RandomState>,
+    /// One place for each procedure, filled from the front; read without a lock.
+    procedures: Box<[OnceLock<Box<ServedProcedure>>]>,
+    /// How many places are taken; locked while a procedure is added.
+    len: Mutex<usize>,
     /// What further procedures share.
-    other: Arc<ServedProcedure>,
+    other: ServedProcedure,
     /// Requests that had to share a procedure because the table is full.
     pub(crate) overflows: Counter,
 }
@@ -48,41 +56,67 @@ pub(crate) struct ProcedureTable {
 impl ProcedureTable {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
-            procedures: papaya::HashMap::with_hasher(RandomState::default()),
-            limit,
-            other: Arc::new(ServedProcedure::new(Procedure::OTHER)),
+            ids: papaya::HashMap::with_hasher(RandomState::default()),
+            procedures: (0..limit).map(|_| OnceLock::new()).collect(),
+            len: Mutex::new(0),
+            other: ServedProcedure::new(Procedure::OTHER),
             overflows: Counter::default(),
         }
     }
 
-    pub(crate) fn find(&self, procedure: Procedure) -> Arc<ServedProcedure> {
-        let procedures = self.procedures.pin();
-        if let Some(known) = procedures.get(&procedure) {
-            return known.clone();
+    pub(crate) fn find(&self, procedure: Procedure) -> ProcedureId {
+        match self.ids.pin().get(&procedure) {
+            Some(&known) => known,
+            None => self.add(procedure),
         }
-        // Threads that add at once may pass the limit by one each, which harms nothing.
-        if procedures.len() >= self.limit {
-            self.overflows.add();
-            return self.other.clone();
-        }
-        let new = || Arc::new(ServedProcedure::new(procedure));
-        procedures.get_or_insert_with(procedure, new).clone()
+    }
+
+    /// The procedure in this place; what further procedures share where there is none.
+    pub(crate) fn get(&self, ProcedureId(place): ProcedureId) -> &ServedProcedure {
+        let procedure = self.procedures.get(place as usize).and_then(OnceLock::get);
+        procedure.map_or(&self.other, |procedure| procedure)
     }
 
     /// Every procedure, in an order that stays.
-    pub(crate) fn sorted(&self) -> Vec<Arc<ServedProcedure>> {
-        let pinned = self.procedures.pin();
-        let mut all: Vec<_> = pinned.values().cloned().collect();
+    pub(crate) fn sorted(&self) -> Vec<&ServedProcedure> {
+        let mut all: Vec<_> = self.own().collect();
         all.sort_unstable_by_key(|served| served.procedure);
-        all.push(self.other.clone());
+        all.push(&self.other);
         all
     }
 
-    /// Calls `each` for every procedure.
-    pub(crate) fn for_each(&self, mut each: impl FnMut(&ServedProcedure)) {
-        for served in self.procedures.pin().values() {
-            each(served);
+    /// Every procedure.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ServedProcedure> {
+        self.own().chain([&self.other])
+    }
+
+    fn own(&self) -> impl Iterator<Item = &ServedProcedure> {
+        self.procedures.iter().map_while(OnceLock::get).map(|procedure| &**procedure)
+    }
+
+    #[cold]
+    fn add(&self, procedure: Procedure) -> ProcedureId {
+        // Looked at before the lock: whoever makes up names must not stop the others.
+        if self.procedures.last().is_none_or(|last| last.get().is_some()) {
+            return self.overflow();
         }
-        each(&self.other);
+        let mut len = lock(&self.len);
+        let ids = self.ids.pin();
+        // Another thread may have added it, or taken the last place, since it was not found.
+        if let Some(&known) = ids.get(&procedure) {
+            return known;
+        }
+        let Some(place) = self.procedures.get(*len) else { return self.overflow() };
+        place.get_or_init(|| Box::new(ServedProcedure::new(procedure)));
+        let id = ProcedureId(*len as u32);
+        // The procedure is in place before anyone can find its number.
+        ids.insert(procedure, id);
+        *len += 1;
+        id
+    }
+
+    fn overflow(&self) -> ProcedureId {
+        self.overflows.add();
+        ProcedureId(u32::MAX)
     }
 }

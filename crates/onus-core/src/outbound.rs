@@ -198,14 +198,14 @@ impl OutboundCall {
             && (self.terms.marked || self.tries.last.is_some_and(CalleeClaim::is_unanswered))
     }
 
-    /// Whether an attempt may leave at all.
+    /// Whether an attempt may leave at all; `now` is asked where the call has a deadline.
     ///
     /// # Errors
     ///
     /// [`Stop::NoTime`] where the deadline has passed.
-    pub fn may_send(&self, now: Timestamp) -> Result<(), Stop> {
+    pub fn may_send(&self, now: impl FnOnce() -> Timestamp) -> Result<(), Stop> {
         match self.terms.deadline {
-            Some(deadline) if deadline <= now => Err(Stop::NoTime),
+            Some(deadline) if deadline <= now() => Err(Stop::NoTime),
             Some(_) | None => Ok(()),
         }
     }

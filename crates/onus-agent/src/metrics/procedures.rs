@@ -1,7 +1,6 @@
 //! The families of what this service serves, by procedure.
 
 use std::fmt;
-use std::sync::Arc;
 
 use onus_core::{Arm, Claim, ClaimReason};
 
@@ -21,11 +20,11 @@ pub(super) fn encode(agent: &Agent, page: &mut Page<'_>) -> fmt::Result {
 struct Row<'a> {
     service: &'a str,
     method: String,
-    served: Arc<ServedProcedure>,
+    served: &'a ServedProcedure,
 }
 
 impl<'a> Row<'a> {
-    fn new(agent: &'a Agent, served: Arc<ServedProcedure>) -> Self {
+    fn new(agent: &'a Agent, served: &'a ServedProcedure) -> Self {
         let method = served.procedure.display(agent.symbols()).to_string();
         Self { service: agent.service(), method, served }
     }

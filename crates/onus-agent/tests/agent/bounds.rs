@@ -92,7 +92,7 @@ fn an_edge_without_room_keeps_the_rules_of_its_procedure() {
             (Procedure::grpc(symbols, "/pkg.Pay/Charge"), Some(4)),
             (Procedure::grpc(symbols, "/pkg.Pay/List"), Some(3)),
         ] {
-            let edge = service.agent.edge(None, callee, procedure, service.now());
+            let edge = service.agent.edge(None, callee, procedure, || service.now());
             let found = edge.policy().retry.map(|retry| retry.attempts());
             let name = procedure.display(symbols).to_string();
             assert_eq!(found, attempts, "{name}, round {round}");

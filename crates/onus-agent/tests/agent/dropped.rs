@@ -175,7 +175,7 @@ fn a_call_that_was_never_sent_made_no_attempt() {
     let request = service.request_with(&[("x-envoy-expected-rq-timeout-ms", "100")]);
     service.pass(Duration::from_millis(100));
     let mut call = request.call("b");
-    assert_eq!(call.outbound.may_send(service.now()), Err(Stop::NoTime));
+    assert_eq!(call.outbound.may_send(|| service.now()), Err(Stop::NoTime));
     call.outbound.refused(Stop::NoTime);
     drop(call);
     assert_eq!(request.claim(), handoff);

@@ -82,7 +82,7 @@ impl Service {
     /// An edge from the procedure that `inbound` serves to `GET` of `route`.
     pub(crate) fn edge(&self, inbound: Option<&Inbound>, callee: &str, route: &str) -> Arc<Edge> {
         let callee = self.agent.symbols().intern(callee);
-        self.agent.edge(inbound, callee, self.procedure(route), self.now())
+        self.agent.edge(inbound, callee, self.procedure(route), || self.now())
     }
 
     /// A call that belongs to no request.
@@ -117,7 +117,7 @@ impl Service {
         };
         let inbound = inbound.cloned();
         let carries = headers(target.carries);
-        let outbound = self.agent.call_started(edge, inbound, start, &carries, self.now());
+        let outbound = self.agent.call_started(edge, inbound, start, &carries, || self.now());
         Call { service: self, outbound, carries }
     }
 }

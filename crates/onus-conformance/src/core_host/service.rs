@@ -182,7 +182,7 @@ impl Service {
         let now = self.now;
         let (_, made) = self.made(step.call.as_ref())?;
         let outbound = &mut made.outbound;
-        if let Err(stop) = outbound.may_send(now) {
+        if let Err(stop) = outbound.may_send(|| now) {
             return Ok([Fact::Then(Then::Stop(stop))].into());
         }
         let mark = Fact::Mark(outbound.mark());
@@ -206,7 +206,7 @@ impl Service {
         let slot = made.slot;
         let (stop, seen) = match step.because {
             Because::Breaker | Because::Limit => (Stop::Gated, Observation::nothing()),
-            Because::Deadline => match made.outbound.may_send(now) {
+            Because::Deadline => match made.outbound.may_send(|| now) {
                 Ok(()) => return Ok([Fact::Then(Then::Retry)].into()),
                 Err(stop) => (stop, [Fact::Then(Then::Stop(stop))].into()),
             },

@@ -21,15 +21,9 @@ pin_project! {
 }
 
 impl<R: Body> InboundBody<R> {
+    /// The body of the application's answer, whose end is reported where it is still to come.
     pub(crate) fn new(body: R, served: Option<Served>) -> Self {
-        let mut this = Self { body: Some(body), served };
-        let over = |served: &Served| {
-            served.bodiless || this.is_end_stream() || served.has_sent_all(this.size_hint())
-        };
-        if this.served.as_ref().is_some_and(over) {
-            finish(&mut this.served);
-        }
-        this
+        Self { body: Some(body), served }
     }
 }
 

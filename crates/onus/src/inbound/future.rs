@@ -45,34 +45,25 @@ where
             panic!("an answer was polled after it was ready");
         };
         let scope = served.enter();
-        let polled = future.poll(cx);
+        let mut polled = future.poll(cx);
         drop(scope);
-        let Poll::Ready(result) = polled else {
-            let Some(timer) = this.timer else { return Poll::Pending };
-            ready!(timer.as_mut().poll(cx));
-            // What the handler still waits for is given up before the error is judged.
-            let scope = served.enter();
-            this.future.set(None);
-            drop(scope);
-            let answer = served.out_of_time();
-            *this.served = None;
-            return Poll::Ready(Ok(answer));
-        };
-        let served = this.served.take();
-        Poll::Ready(match result {
-            Ok(mut response) => {
-                let mut served = served;
-                if let Some(served) = &mut served {
-                    served.head(response.status(), response.headers_mut());
-                }
-                Ok(response.map(|body| InboundBody::new(body, served)))
+        match &mut polled {
+            Poll::Ready(Ok(response)) => served.head(response),
+            Poll::Ready(Err(_)) => served.broken(),
+            Poll::Pending => {
+                let Some(timer) = this.timer else { return Poll::Pending };
+                ready!(timer.as_mut().poll(cx));
+                // What the handler still waits for is given up before the error is judged.
+                let scope = served.enter();
+                this.future.set(None);
+                drop(scope);
+                let answer = served.out_of_time();
+                *this.served = None;
+                return Poll::Ready(Ok(answer));
             }
-            Err(error) => {
-                if let Some(mut served) = served {
-                    served.broken();
-                }
-                Err(error)
-            }
-        })
+        }
+        let served = this.served.take().filter(Served::is_live);
+        // The answer is large: it is moved once, to where it goes.
+        polled.map_ok(|response| response.map(|body| InboundBody::new(body, served)))
     }
 }

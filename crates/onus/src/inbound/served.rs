@@ -1,7 +1,7 @@
 //! A request from its arrival to the last byte of its answer.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use http_body::SizeHint;
+use http_body::{Body, SizeHint};
 use onus_agent::classify::{self, Answer};
 use onus_agent::{CallError, ErrorSet, Inbound, MethodKind, Timestamp};
 
@@ -20,7 +20,7 @@ pub(crate) struct Served {
     kind: MethodKind,
     /// Whether the answer has no body whatever the application gives it: one to HEAD, or one of
     /// a status that has none.
-    pub(crate) bodiless: bool,
+    bodiless: bool,
     outcome: Outcome,
 }
 
@@ -37,18 +37,30 @@ impl Served {
         Self { inbound: Some(inbound), clock, kind, bodiless, outcome: Outcome::Open }
     }
 
+    /// Whether the end of the request is still to come.
+    pub(crate) fn is_live(&self) -> bool {
+        self.inbound.is_some()
+    }
+
     /// Enters the scope of the request.
     pub(crate) fn enter(&mut self) -> Entered<'_> {
         scope::enter(&mut self.inbound)
     }
 
-    /// The answer's head is made. A gRPC answer may leave the outcome to its trailers.
-    pub(crate) fn head(&mut self, status: StatusCode, headers: &mut HeaderMap) {
+    /// The answer's head is made, and with it all of an answer without a body. A gRPC answer may
+    /// leave the outcome to its trailers.
+    pub(crate) fn head<R: Body>(&mut self, response: &mut Response<R>) {
+        let status = response.status();
         self.bodiless |= status.is_informational()
             || status == StatusCode::NO_CONTENT
             || status == StatusCode::NOT_MODIFIED;
+        let headers = response.headers_mut();
         let answer = classify::head(self.kind, status, headers, &ErrorSet::FAILURES);
         self.answer(answer, headers);
+        let body = response.body();
+        if self.bodiless || body.is_end_stream() || self.has_sent_all(body.size_hint()) {
+            self.finished();
+        }
     }
 
     /// The caller's time is over before the application has answered: the layer answers itself,

@@ -84,8 +84,8 @@ impl<R: Body> OutboundBody<R> {
     }
 
     /// Keeps account of the call, as something may still happen to it.
-    pub(super) fn watch(&mut self, watch: Watch) {
-        self.watch = Some(watch);
+    pub(super) fn watch(&mut self, watch: Option<Watch>) {
+        self.watch = watch;
     }
 }
 

@@ -13,15 +13,18 @@ use onus_agent::{
 };
 use tower_service::Service;
 
-use super::hop::Hop;
+use super::body::{Awaits, Watch};
 use super::peek::HELD_MAX;
 use super::start::Start;
-use crate::clock::Timer;
+use crate::clock::{Clock, Timer};
+use crate::onus::Onus;
 use crate::replay::{Attempt, BoxError, DigestCell, ReplayBody, Tape};
 
-/// A logical call.
+/// A logical call. It keeps what it needs of its hop and not the hop: all calls would contend for
+/// one reference count.
 pub(super) struct Call<S, C, B: Body> {
-    pub(super) hop: Arc<Hop<C>>,
+    pub(super) clock: Clock,
+    pub(super) classify: C,
     outbound: Option<Outbound>,
     /// What is needed for another attempt; `None` where there can be none. Boxed, so that calls
     /// that are made once do not move room for it about.
@@ -41,13 +44,18 @@ pub(super) struct Kept<S, B> {
 }
 
 impl<S, C, B: Body> Call<S, C, B> {
-    pub(super) fn new(hop: Arc<Hop<C>>, outbound: Outbound, kind: MethodKind) -> Self {
-        Self { hop, outbound: Some(outbound), kept: None, digest: None, kind }
+    pub(super) fn new(clock: Clock, classify: C, outbound: Outbound, kind: MethodKind) -> Self {
+        Self { clock, classify, outbound: Some(outbound), kept: None, digest: None, kind }
     }
 
     /// A call that starts when [`Self::begin`] is told its body.
-    pub(super) fn unstarted(hop: Arc<Hop<C>>, kept: Box<Kept<S, B>>, kind: MethodKind) -> Self {
-        Self { hop, outbound: None, kept: Some(kept), digest: None, kind }
+    pub(super) fn unstarted(
+        clock: Clock,
+        classify: C,
+        kept: Box<Kept<S, B>>,
+        kind: MethodKind,
+    ) -> Self {
+        Self { clock, classify, outbound: None, kept: Some(kept), digest: None, kind }
     }
 
     pub(super) fn with_kept(mut self, kept: Box<Kept<S, B>>) -> Self {
@@ -64,14 +72,14 @@ impl<S, C, B: Body> Call<S, C, B> {
     /// first attempt; `None` where there can be none.
     pub(super) fn begin(
         &mut self,
+        onus: &Onus,
         mut start: Start,
         broken: Option<BoxError>,
     ) -> Option<ReplayBody<B>> {
-        let now = self.now();
         let kept = self.kept.as_ref()?;
         start.set_body(kept.tape.digest());
-        let outbound = start.begin(&self.hop, &kept.head.headers, now);
-        let sendable = outbound.may_send(now).is_ok();
+        let outbound = start.begin(onus, &kept.head.headers, || self.now());
+        let sendable = outbound.may_send(|| self.now()).is_ok();
         self.outbound = Some(outbound);
         let body = match broken {
             // The service below finds out as it would have by itself.
@@ -83,7 +91,7 @@ impl<S, C, B: Body> Call<S, C, B> {
 
     /// Whether an attempt may leave at all: a wait may have taken all the time there was.
     pub(super) fn may_send(&self) -> bool {
-        self.outbound.as_ref().is_none_or(|outbound| outbound.may_send(self.now()).is_ok())
+        self.outbound.as_ref().is_none_or(|outbound| outbound.may_send(|| self.now()).is_ok())
     }
 
     /// Lets go of what was kept: there will be no further attempt.
@@ -93,7 +101,7 @@ impl<S, C, B: Body> Call<S, C, B> {
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.hop.onus.clock().now()
+        self.clock.now()
     }
 
     /// The call's account, until [`Self::take`].
@@ -101,9 +109,10 @@ impl<S, C, B: Body> Call<S, C, B> {
         self.outbound.as_mut()
     }
 
-    /// The call's account for what comes after the response head.
-    pub(super) fn take(&mut self) -> Option<Outbound> {
-        self.outbound.take()
+    /// Hands the call's account over to what comes after the response head.
+    pub(super) fn watch(&mut self, awaits: Awaits) -> Option<Watch> {
+        let outbound = self.outbound.take()?;
+        Some(Watch { outbound, clock: self.clock, awaits })
     }
 
     /// What the callee's response head says about the outcome.
@@ -124,7 +133,7 @@ impl<S, C, B: Body> Call<S, C, B> {
         self.kept.as_ref().filter(|kept| kept.tape.is_read())?;
         let held = self.now().saturating_add(HELD_MAX);
         let ends = outbound.deadline().map_or(held, |deadline| deadline.min(held));
-        self.hop.onus.clock().timer(ends)
+        self.clock.timer(ends)
     }
 
     /// Which answers are failures.
@@ -137,7 +146,7 @@ impl<S, C, B: Body> Call<S, C, B> {
     pub(super) fn failed(&mut self, error: CallError, headers: Option<&HeaderMap>) -> Verdict {
         self.note_digest();
         let now = self.now();
-        let wall = self.hop.onus.clock().wall();
+        let wall = self.clock.wall();
         let replayable = self.kept.as_ref().is_some_and(|kept| kept.tape.replayable().is_ok());
         let failed = FailedAttempt { error, headers, replayable, wall };
         match &mut self.outbound {
@@ -176,7 +185,7 @@ impl<S, C, B: Body> Call<S, C, B> {
             return Ok((None, body));
         }
         // Nothing is sent again at once because there is no timer for the wait.
-        match self.hop.onus.clock().timer(now.saturating_add(retry.after)) {
+        match self.clock.timer(now.saturating_add(retry.after)) {
             Some(sleep) => Ok((Some(sleep), body)),
             None => Err(self.refuse(Stop::NoTime)),
         }
@@ -202,8 +211,7 @@ impl<S, C, B: Body> Call<S, C, B> {
             return None;
         };
         let mut request = Request::from_parts(kept.head.clone(), body);
-        let clock = self.hop.onus.clock();
-        outbound.attempt_started(request.headers_mut(), || clock.now());
+        outbound.attempt_started(request.headers_mut(), || self.clock.now());
         Some((&mut kept.service, request))
     }
 
@@ -221,7 +229,7 @@ impl<S, C, B: Body> Call<S, C, B> {
         }
         let attempt_ends = per_try.map(|per_try| self.now().saturating_add(per_try));
         let ends = [attempt_ends, outbound.deadline()].into_iter().flatten().min()?;
-        self.hop.onus.clock().timer(ends)
+        self.clock.timer(ends)
     }
 
     /// Notes the body's digest, so that a repeat of the call can be recognised by it.

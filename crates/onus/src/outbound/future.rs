@@ -4,14 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::Body;
 use onus_agent::classify::Answer;
 use onus_agent::{CallError, Stop, Verdict};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::body::{Awaits, OutboundBody, Watch};
+use super::body::{Awaits, OutboundBody};
 use super::call::Call;
 use super::hop::ClassifyError;
 use super::peek::{Peek, Peeked};
@@ -19,6 +19,7 @@ use super::rest::Rest;
 use super::start::Start;
 use crate::answer;
 use crate::clock::Timer;
+use crate::onus::Onus;
 use crate::replay::{Attempt, BoxError, ReplayBody};
 use crate::told::told;
 
@@ -43,7 +44,7 @@ pin_project! {
         R: Body,
     {
         /// The body is read before the call starts: it tells whether the call is a repeat.
-        Reading { #[pin] body: ReplayBody<B>, timer: Option<Timer>, start: Option<Start> },
+        Reading { #[pin] body: ReplayBody<B>, timer: Option<Timer>, start: Option<Start>, onus: Onus },
         /// An attempt is under way.
         Sending { #[pin] future: F, timer: Option<Timer> },
         /// The outcome may be in the first frame behind the response head, which is held back.
@@ -87,11 +88,11 @@ where
     }
 
     /// A call that starts when its body has been read.
-    pub(super) fn reading(start: Start, call: Call<S, C, B>) -> Self {
+    pub(super) fn reading(onus: Onus, start: Start, call: Call<S, C, B>) -> Self {
         let body = call.kept.as_ref().and_then(|kept| kept.tape.read_ahead().ok());
         let body = body.unwrap_or_else(|| ReplayBody::empty(Attempt::FIRST));
-        let timer = start.latest(call.now()).and_then(|at| call.hop.onus.clock().timer(at));
-        Self { state: State::Reading { body, timer, start: Some(start) }, call }
+        let timer = start.latest(call.now()).and_then(|at| call.clock.timer(at));
+        Self { state: State::Reading { body, timer, start: Some(start), onus }, call }
     }
 
     /// A call for which there is no time.
@@ -116,7 +117,7 @@ where
             let call = this.call;
             let attempted = match this.state.as_mut().project() {
                 StateProj::Sending { future, timer } => match future.poll(cx) {
-                    Poll::Ready(Ok(response)) => match call.answer(&response) {
+                    Poll::Ready(Ok(mut response)) => match call.answer(&response) {
                         Answer::Failed(error) => Attempted::Failed(error, response),
                         answer @ (Answer::Ok | Answer::Pending) => {
                             let pending = answer == Answer::Pending;
@@ -126,8 +127,13 @@ where
                                 continue;
                             }
                             this.state.set(State::Done);
-                            let response = response.map(OutboundBody::new);
-                            return Poll::Ready(Ok(committed(call, response, pending)));
+                            let ended = response.body().is_end_stream();
+                            let awaits = committed(call, response.headers_mut(), ended, pending);
+                            let mut response = response.map(OutboundBody::new);
+                            if let Some(awaits) = awaits {
+                                response.body_mut().watch(call.watch(awaits));
+                            }
+                            return Poll::Ready(Ok(response));
                         }
                     },
                     Poll::Ready(Err(error)) => Attempted::Error(error),
@@ -136,7 +142,7 @@ where
                         Attempted::TimedOut
                     }
                 },
-                StateProj::Reading { body, timer, start } => {
+                StateProj::Reading { body, timer, start, onus } => {
                     let broken = match read_to_end(body, cx) {
                         Poll::Ready(read) => read.err(),
                         // A body that is late is sent as it comes, and makes no repeat.
@@ -145,7 +151,7 @@ where
                             None
                         }
                     };
-                    let next = start.take().and_then(|start| call.begin(start, broken));
+                    let next = start.take().and_then(|start| call.begin(onus, start, broken));
                     this.state.set(match next {
                         Some(next) => State::Readying { timer: call.timer(), next: Some(next) },
                         None => State::OutOfTime,
@@ -230,7 +236,11 @@ where
         Attempted::Peeked(peeked) => {
             let failures = call.failures();
             let Some(error) = peeked.failure(&failures) else {
-                return Next::Finish(Ok(committed(call, peeked.into_response(), true)));
+                let mut response = peeked.into_response();
+                if let Some(awaits) = committed(call, response.headers_mut(), false, true) {
+                    response.body_mut().watch(call.watch(awaits));
+                }
+                return Next::Finish(Ok(response));
             };
             let verdict = call.failed(error, peeked.trailers());
             match call.go_on(verdict) {
@@ -239,7 +249,7 @@ where
             }
         }
         Attempted::Error(error) => {
-            let kind = told(|| call.hop.classify.classify(&error)).unwrap_or(CallError::Reset);
+            let kind = told(|| call.classify.classify(&error)).unwrap_or(CallError::Reset);
             let verdict = call.failed(kind, None);
             match call.go_on(verdict) {
                 Ok((sleep, next)) => Next::Wait { sleep, rest: None, next },
@@ -256,29 +266,31 @@ where
     }
 }
 
-/// A response that goes to the application as the call's outcome, or, where the outcome is to come
-/// in the trailers, before it. Inlined, as the answer is large and moves with every call.
+/// Books a response that goes to the application: as the call's outcome, or before it where that is
+/// `pending` until the trailers. Returns what watches over the body; `None` where it has `ended`,
+/// and with it the call.
 #[inline]
-fn committed<S, C, B: Body, R: Body>(
+fn committed<S, C, B: Body>(
     call: &mut Call<S, C, B>,
-    mut response: Response<OutboundBody<R>>,
+    headers: &mut HeaderMap,
+    ended: bool,
     pending: bool,
-) -> Response<OutboundBody<R>> {
-    let clock = call.hop.onus.clock();
-    let over = !pending && response.body().is_end_stream();
+) -> Option<Awaits> {
+    let clock = call.clock;
+    let over = !pending && ended;
     if let Some(outbound) = call.outbound() {
         if !pending {
             outbound.ok(over, || clock.now());
         }
-        outbound.hide_from_application(response.headers_mut());
+        outbound.hide_from_application(headers);
     }
     call.release();
-    // A call that is over ends with this future.
-    if !over && let Some(outbound) = call.take() {
-        let awaits = if pending { Awaits::Trailers } else { Awaits::End };
-        response.body_mut().watch(Watch { outbound, clock, awaits });
+    match (pending, ended) {
+        (true, _) => Some(Awaits::Trailers),
+        (false, false) => Some(Awaits::End),
+        // A call that is over ends with this future.
+        (false, true) => None,
     }
-    response
 }
 
 /// An error that goes to the application.
@@ -291,10 +303,10 @@ fn failed<S, C, B: Body, R: Body>(
         response.extensions_mut().insert(outcome);
     }
     call.release();
-    let Some(outbound) = call.take() else { return response };
-    outbound.hide_from_application(response.headers_mut());
-    let clock = call.hop.onus.clock();
-    response.body_mut().watch(Watch { outbound, clock, awaits: Awaits::Nothing });
+    if let Some(outbound) = call.outbound() {
+        outbound.hide_from_application(response.headers_mut());
+    }
+    response.body_mut().watch(call.watch(Awaits::Nothing));
     response
 }
 

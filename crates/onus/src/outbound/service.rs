@@ -1,5 +1,6 @@
 //! The client service that retries under ownership.
 
+use std::cell::LazyCell;
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,7 +31,7 @@ impl<S, C> OutboundService<S, C> {
 impl<S, C, B, R> Service<Request<B>> for OutboundService<S, C>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone,
-    C: super::ClassifyError<S::Error>,
+    C: super::ClassifyError<S::Error> + Clone,
     B: Body,
     B::Error: Into<BoxError>,
     R: Body,
@@ -43,32 +44,39 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let hop = self.hop.clone();
-        let now = hop.onus.clock().now();
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let hop = &*self.hop;
+        let (clock, classify) = (hop.onus.clock(), hop.classify.clone());
+        let now = LazyCell::new(|| clock.now());
+        let now = || *now;
         let limit = hop.onus.replay_limits().per_request();
         let kind = method_kind(request.method(), request.headers());
-        let start = Start::of(&hop, &request, kind, now);
+        let start = Start::of(hop, &request, kind, now);
         if start.depends_on_body(request.body(), limit) {
+            let onus = hop.onus.clone();
             let kept = self.keep(request);
-            return OutboundFuture::reading(start, Call::unstarted(hop, kept, kind));
+            return OutboundFuture::reading(
+                onus,
+                start,
+                Call::unstarted(clock, classify, kept, kind),
+            );
         }
-        let mut outbound = start.begin(&hop, request.headers(), now);
+        let mut outbound = start.begin(&hop.onus, request.headers(), now);
         if outbound.may_send(now).is_err() {
-            return OutboundFuture::out_of_time(Call::new(hop, outbound, kind));
+            return OutboundFuture::out_of_time(Call::new(clock, classify, outbound, kind));
         }
         if !outbound.may_retry() {
             let digest = (outbound.is_tied() && has_data(request.body(), limit))
                 .then(|| Arc::new(DigestCell::new(limit)));
+            outbound.attempt_started(request.headers_mut(), now);
             let once = |body| ReplayBody::once(body, Attempt::FIRST, digest.clone());
-            let mut request = request.map(once);
-            outbound.attempt_started(request.headers_mut(), || now);
-            let call = Call::new(hop, outbound, kind).with_digest(digest);
-            return OutboundFuture::sending(self.inner.call(request), call);
+            let future = self.inner.call(request.map(once));
+            let call = Call::new(clock, classify, outbound, kind).with_digest(digest);
+            return OutboundFuture::sending(future, call);
         }
         let kept = self.keep(request);
         let first = kept.tape.attempt(Attempt::FIRST);
-        let mut call = Call::new(hop, outbound, kind).with_kept(kept);
+        let mut call = Call::new(clock, classify, outbound, kind).with_kept(kept);
         match first.ok().and_then(|body| call.request(body)) {
             Some((service, request)) => {
                 let future = service.call(request);

@@ -10,6 +10,7 @@ use http_body::Body;
 use onus_agent::{CallStart, Edge, Inbound, MethodKind, Outbound, Timestamp};
 
 use super::hop::Hop;
+use crate::onus::Onus;
 use crate::procedure::{self, RequestHead};
 use crate::scope;
 
@@ -26,7 +27,7 @@ impl Start {
         hop: &Hop<C>,
         request: &Request<B>,
         method: MethodKind,
-        now: Timestamp,
+        now: impl FnOnce() -> Timestamp,
     ) -> Self {
         let onus = &hop.onus;
         let inbound = scope::current();
@@ -67,8 +68,13 @@ impl Start {
     }
 
     /// Starts the call.
-    pub(super) fn begin<C>(self, hop: &Hop<C>, headers: &HeaderMap, now: Timestamp) -> Outbound {
-        hop.onus.agent().call_started(self.edge, self.inbound, self.call, headers, now)
+    pub(super) fn begin(
+        self,
+        onus: &Onus,
+        headers: &HeaderMap,
+        now: impl Fn() -> Timestamp,
+    ) -> Outbound {
+        onus.agent().call_started(self.edge, self.inbound, self.call, headers, now)
     }
 }
 
