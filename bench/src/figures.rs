@@ -15,17 +15,17 @@ pub fn are_of_this_toolchain() -> bool {
 }
 
 /// Instructions of one core decision.
-pub const DECISION: u64 = 847;
+pub const DECISION: u64 = 760;
 /// Instructions of the bare stack.
-pub const BARE: u64 = 1_439;
+pub const BARE: u64 = 1_331;
 /// Instructions of the stack with both layers where the hop may not retry.
-pub const LAYERED: u64 = 6_400;
+pub const LAYERED: u64 = 4_887;
 /// Instructions of the stack with both layers where the hop may retry.
-pub const LAYERED_RETRYABLE: u64 = 7_610;
+pub const LAYERED_RETRYABLE: u64 = 6_163;
 /// Instructions of a lookup by token.
-pub const BY_TOKEN: u64 = 70;
+pub const BY_TOKEN: u64 = 51;
 /// Instructions of a lookup by id.
-pub const BY_ID: u64 = 375;
+pub const BY_ID: u64 = 336;
 
 /// Allocations of one core decision.
 pub const DECISION_ALLOCATIONS: u64 = 0;
