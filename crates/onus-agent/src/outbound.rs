@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, HeaderName};
 use onus_core::{
     Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause,
-    SlotId, Stop, Terms, Timestamp, Tries, Verdict,
+    SlotId, Stop, Terms, Timestamp, Verdict,
 };
 
 use crate::agent::Agent;
@@ -332,9 +332,10 @@ impl Outbound {
         }
     }
 
-    /// The call cannot be sent at all, for this reason.
+    /// The call cannot be sent, or not once more, for this reason. An attempt under way was refused
+    /// on this side, by a breaker or a limit, and is none.
     pub fn refused(&mut self, stop: Stop) {
-        self.take_back_unsent();
+        self.call.on_not_sent();
         self.book(&Verdict::Stop(stop));
     }
 
@@ -440,20 +441,6 @@ impl Outbound {
         self.stage == Stage::Failed
     }
 
-    /// A first attempt that did not leave is none, though it was counted when the call started.
-    fn take_back_unsent(&mut self) {
-        let tries = *self.call.tries();
-        if self.stage == Stage::Unsent && tries.in_attempt {
-            let before = Tries {
-                attempts: tries.attempts.saturating_sub(1),
-                sent: tries.sent.saturating_sub(1),
-                in_attempt: false,
-                ..tries
-            };
-            self.call = OutboundCall::repeated(*self.call.terms(), before);
-        }
-    }
-
     fn fail(&mut self, stop: Option<Stop>) {
         self.stage = Stage::Failed;
         if let Owner::Request(inbound, slot) = &self.owner {
@@ -478,7 +465,10 @@ impl Drop for Outbound {
         match self.stage {
             Stage::Unsent | Stage::Open => {
                 counters.abandoned.add();
-                self.take_back_unsent();
+                if self.stage == Stage::Unsent {
+                    // It was counted when the call started.
+                    self.call.on_not_sent();
+                }
                 self.fail(None);
             }
             Stage::Ok | Stage::Closed => {

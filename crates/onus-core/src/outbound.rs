@@ -226,6 +226,16 @@ impl OutboundCall {
         self.tries.in_attempt = true;
     }
 
+    /// The attempt under way never left the host: it is none.
+    pub const fn on_not_sent(&mut self) {
+        if self.tries.in_attempt {
+            self.sends = self.sends.saturating_sub(1);
+            self.tries.sent = self.tries.sent.saturating_sub(1);
+            self.tries.attempts = self.tries.attempts.saturating_sub(1);
+            self.tries.in_attempt = false;
+        }
+    }
+
     /// Whether the attempt under way is a retry by this host, so that its outcome must reach
     /// [`Self::on_success`].
     #[must_use]

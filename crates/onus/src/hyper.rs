@@ -27,7 +27,7 @@ use hyper_util::client::legacy::{Client, Error};
 use onus_agent::CallError;
 use tower_layer::Layer;
 
-use crate::outbound::{ClassifyError, OutboundLayer, OutboundService};
+use crate::outbound::{AttemptError, ClassifyError, OutboundLayer, OutboundService};
 use crate::replay::ReplayBody;
 
 impl<C> OutboundLayer<C> {
@@ -46,14 +46,15 @@ impl<C> OutboundLayer<C> {
 pub struct HyperErrors;
 
 impl ClassifyError<Error> for HyperErrors {
-    fn classify(&self, error: &Error) -> CallError {
+    fn classify(&self, error: &Error) -> AttemptError {
         if error.is_connect() {
-            return CallError::Connect;
+            return AttemptError::Failed(CallError::Connect);
         }
-        match error.source().and_then(|source| source.downcast_ref::<hyper::Error>()) {
+        let source = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
+        AttemptError::Failed(match source {
             Some(error) if error.is_timeout() => CallError::Timeout,
             Some(error) if error.is_parse() => CallError::Protocol,
             Some(_) | None => CallError::Reset,
-        }
+        })
     }
 }

@@ -80,6 +80,6 @@ pub use prometheus_client;
 
 pub use crate::inbound::{InboundLayer, InboundService};
 pub use crate::onus::{Onus, OnusBuilder};
-pub use crate::outbound::{OutboundLayer, OutboundService};
+pub use crate::outbound::{AttemptError, OutboundLayer, OutboundService};
 pub use crate::procedure::{Procedure, RequestHead};
 pub use crate::scope::{InboundScope, Scoped, spawn};

@@ -157,7 +157,7 @@ impl<S, C, B: Body> Call<S, C, B> {
         }
     }
 
-    /// The retry cannot be made after all.
+    /// The attempt cannot be made, or was refused below: it is the end.
     pub(super) fn refuse(&mut self, stop: Stop) -> Verdict {
         if let Some(outbound) = &mut self.outbound {
             outbound.refused(stop);

@@ -13,7 +13,7 @@ use tower_service::Service;
 
 use super::body::{Awaits, OutboundBody};
 use super::call::Call;
-use super::hop::ClassifyError;
+use super::hop::{AttemptError, ClassifyError};
 use super::peek::{Peek, Peeked};
 use super::rest::Rest;
 use super::start::Start;
@@ -249,8 +249,11 @@ where
             }
         }
         Attempted::Error(error) => {
-            let kind = told(|| call.classify.classify(&error)).unwrap_or(CallError::Reset);
-            let verdict = call.failed(kind, None);
+            let classified = told(|| call.classify.classify(&error));
+            let verdict = match classified.unwrap_or(AttemptError::Failed(CallError::Reset)) {
+                AttemptError::Failed(error) => call.failed(error, None),
+                AttemptError::Refused => call.refuse(Stop::Gated),
+            };
             match call.go_on(verdict) {
                 Ok((sleep, next)) => Next::Wait { sleep, rest: None, next },
                 Err(_) => Next::Finish(Err(error)),

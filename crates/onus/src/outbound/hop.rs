@@ -39,14 +39,47 @@ impl Callee {
     }
 }
 
-/// Tells what kind of failure an error of the wrapped service is.
+/// Tells what an error of the wrapped service says of the attempt.
 ///
-/// Any such error is silence to the caller; the kind matters to policies that retry some errors
-/// and not others, and to logs. Functions from the error to a [`CallError`] are classifiers. An
-/// error whose classifier panics counts as a broken connection.
+/// Functions from the error to an [`AttemptError`] are classifiers. An error whose classifier
+/// panics counts as a broken connection.
+///
+/// Where the error is a `tower::BoxError`, put the finished client into a `tower::util::BoxCloneSyncService`: today's compiler cannot see
+/// that a future which holds such a client is `Send` ("implementation is not general enough").
+///
+/// ```
+/// use onus::{AttemptError, CallError};
+/// use tower::load_shed::error::Overloaded;
+///
+/// # fn client(onus: onus::Onus) {
+/// onus.outbound("ledger").classify_errors(|error: &tower::BoxError| {
+///     match error.is::<Overloaded>() {
+///         true => AttemptError::Refused,
+///         false => CallError::Reset.into(),
+///     }
+/// });
+/// # }
+/// ```
 pub trait ClassifyError<E> {
-    /// The kind of failure.
-    fn classify(&self, error: &E) -> CallError;
+    /// What the error says.
+    fn classify(&self, error: &E) -> AttemptError;
+}
+
+/// What an error of the wrapped service says of the attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptError {
+    /// The callee gave no answer. Any such error is silence to the caller; the kind matters to
+    /// policies that retry some errors and not others, and to logs.
+    Failed(CallError),
+    /// A breaker or a limit below the layer refused to send the request. It counts as no attempt,
+    /// is not retried, and callers above do not retry it either (protocol §3, criteria-4).
+    Refused,
+}
+
+impl From<CallError> for AttemptError {
+    fn from(error: CallError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Takes every error of the wrapped service for a broken connection.
@@ -54,13 +87,13 @@ pub trait ClassifyError<E> {
 pub struct Unclassified;
 
 impl<E> ClassifyError<E> for Unclassified {
-    fn classify(&self, _: &E) -> CallError {
-        CallError::Reset
+    fn classify(&self, _: &E) -> AttemptError {
+        AttemptError::Failed(CallError::Reset)
     }
 }
 
-impl<E, F: Fn(&E) -> CallError> ClassifyError<E> for F {
-    fn classify(&self, error: &E) -> CallError {
+impl<E, F: Fn(&E) -> AttemptError> ClassifyError<E> for F {
+    fn classify(&self, error: &E) -> AttemptError {
         self(error)
     }
 }

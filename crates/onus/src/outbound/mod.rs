@@ -20,6 +20,6 @@ mod start;
 pub use body::OutboundBody;
 pub use future::OutboundFuture;
 pub(crate) use hop::Callee;
-pub use hop::{ClassifyError, Unclassified};
+pub use hop::{AttemptError, ClassifyError, Unclassified};
 pub use layer::OutboundLayer;
 pub use service::OutboundService;

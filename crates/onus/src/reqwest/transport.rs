@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use reqwest::{Body, Error, Request, ResponseBuilderExt, Url};
 use tower_service::Service;
 
-use crate::outbound::ClassifyError;
+use crate::outbound::{AttemptError, ClassifyError};
 use crate::replay::ReplayBody;
 
 /// The wrapped client as the layer's inner service. Always ready, because reqwest's client is.
@@ -120,9 +120,9 @@ pub(super) fn remember_url<T>(response: &mut http::Response<T>, url: Url) {
 pub(super) struct ReqwestErrors;
 
 impl ClassifyError<Error> for ReqwestErrors {
-    fn classify(&self, error: &Error) -> CallError {
+    fn classify(&self, error: &Error) -> AttemptError {
         // A timeout while connecting is both: nothing has been sent.
-        if error.is_connect() {
+        AttemptError::Failed(if error.is_connect() {
             CallError::Connect
         } else if error.is_timeout() {
             CallError::Timeout
@@ -130,6 +130,6 @@ impl ClassifyError<Error> for ReqwestErrors {
             CallError::Protocol
         } else {
             CallError::Reset
-        }
+        })
     }
 }

@@ -5,14 +5,15 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::{Empty, Full};
 use onus::replay::{BoxError, ReplayBody};
-use onus::{Onus, RetryPolicy};
+use onus::{AttemptError, CallError, Onus, RetryPolicy};
 use tokio::sync::Semaphore;
 use tower::limit::ConcurrencyLimit;
 use tower::load_shed::{LoadShed, error::Overloaded};
@@ -68,6 +69,51 @@ fn errors_of_layers_below_keep_their_type() {
         assert!(error.unwrap_err().is::<Overloaded>());
         assert_eq!(counted(&onus, "onus_retries_total", &[("verdict", "made")]), 2);
     });
+}
+
+#[test]
+fn what_a_limit_below_refuses_is_no_attempt_and_tells_callers_to_stop() {
+    // [criteria-4] [claim-8]
+    fn refused(error: &tower::BoxError) -> AttemptError {
+        match error.is::<Overloaded>() {
+            true => AttemptError::Refused,
+            false => CallError::Reset.into(),
+        }
+    }
+    for sent_before in [0, 1] {
+        paused(async {
+            let onus = Onus::builder("checkout").enforce().retry("b", two()).build().unwrap();
+            let callee = Callee::new([Reply::says("claimed")]);
+            let (below, calls) = (callee.clone(), Arc::new(AtomicUsize::new(0)));
+            let limited = service_fn(move |request| {
+                let below = below.clone();
+                let full = calls.fetch_add(1, Ordering::Relaxed) >= sent_before;
+                async move {
+                    if full {
+                        return Err(tower::BoxError::from(Overloaded::new()));
+                    }
+                    below.oneshot(request).await.map_err(Into::into)
+                }
+            });
+            let client = onus.outbound("b").classify_errors(refused).layer(limited);
+            let client = BoxCloneSyncService::new(client);
+            let mut node = serve(&onus, move |_| {
+                let client = client.clone();
+                async move {
+                    let status = match client.oneshot(get("/")).await {
+                        Ok(response) => response.status(),
+                        Err(_) => StatusCode::BAD_GATEWAY,
+                    };
+                    Response::builder().status(status).body(Pieces::empty()).unwrap()
+                }
+            });
+            let answer = ask(&mut node, get("/")).await;
+            assert_eq!(said(answer.headers()), "unclaimed gated", "after {sent_before}");
+            assert_eq!(callee.attempts().len(), sent_before, "after {sent_before}");
+            let gated = counted(&onus, "onus_retries_not_made_total", &[("reason", "gated")]);
+            assert_eq!(gated, 1, "after {sent_before}");
+        });
+    }
 }
 
 /// Two attempts, whatever comes.

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
-use onus::CallError;
 use onus::replay::ReplayBody;
+use onus::{AttemptError, CallError};
 use tokio::sync::oneshot;
 use tower::Service;
 
@@ -34,7 +34,7 @@ type Answer = Result<Response<Held>, Lost>;
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lost(pub(super) CallError);
+pub(super) struct Lost(pub(super) AttemptError);
 
 /// A body that is held until it is let go of, or breaks.
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Service<Request<ReplayBody<Pieces>>> for Callee {
             let (answer, answered) = oneshot::channel();
             let path = head.uri.path().trim_start_matches('/').to_owned();
             waiting.lock().unwrap().push_back(Attempt { path, headers: head.headers, answer });
-            answered.await.unwrap_or(Err(Lost(CallError::Reset)))
+            answered.await.unwrap_or(Err(Lost(CallError::Reset.into())))
         })
     }
 }

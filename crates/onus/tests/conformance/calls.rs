@@ -63,7 +63,7 @@ pub(super) fn reply(name: &str, step: &Failed, error: CallError) -> Result<Respo
             .header(header::CONTENT_TYPE, "application/grpc")
             .header("grpc-status", code.to_string()),
         CallError::Connect | CallError::Reset | CallError::Protocol | CallError::Timeout => {
-            return Err(Lost(error));
+            return Err(Lost(error.into()));
         }
     };
     if let Some(claim) = step.claim {

@@ -47,16 +47,13 @@ const OTHERWISE: [(&str, &str); 2] = [
 ];
 
 /// The vectors that need something which the layers do not have, or do not show.
-const UNSUPPORTED: [&str; 15] = [
+const UNSUPPORTED: [&str; 12] = [
     "one declared attempt is none more",
     "a brake that acts halves the edge's share, at most every five minutes",
     "the worked example of the protocol",
     "deposits leave with their tenth of the ttl",
     "a clock that steps back stands still",
-    "rule 5, not without any attempt",
     "criteria after every ending",
-    "a breaker refuses the call",
-    "a local limit refuses the call",
     "the deadline has passed before the call",
     "the margin is a twentieth",
     "no attempt once the time has passed",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, Request};
 use http_body_util::BodyExt;
-use onus::{CallError, Onus, Source, Switches};
+use onus::{AttemptError, CallError, Onus, Source, Switches};
 use onus_agent::wire::{ClaimHeaders, ParsedClaim, time_allowed};
 use onus_conformance::step::{
     Answer, Arrive, Because, Call, Failed, Handler, Method, ModeName, NotSent, Sent, Step,
@@ -271,7 +271,15 @@ impl<'a> Stage<'a> {
 
     async fn not_sent(&mut self, step: &NotSent) -> Result<Observation, Unsupported> {
         match step.because {
-            Because::Breaker | Because::Limit => Err("has no breaker and no limit".into()),
+            Because::Breaker | Because::Limit => {
+                let name = step.call.clone().unwrap_or_else(|| self.latest.clone());
+                let edge = self.made(Some(&name))?.edge.clone();
+                // What stands before the callee refuses what would have reached it.
+                let attempt = self.clients[&edge].1.attempt_of(&name).ok_or("saw no attempt")?;
+                attempt.fail(Err(Lost(AttemptError::Refused)));
+                settle().await;
+                Ok(Observation::nothing())
+            }
             Because::Deadline => Ok(stopped(&self.made(step.call.as_ref())?.end)),
         }
     }
@@ -286,7 +294,7 @@ impl<'a> Stage<'a> {
         let error = step.error.map_or(CallError::Http(503), |error| error.0);
         prepare(asked);
         match (made.breaks.take(), made.attempt.take()) {
-            (Some(breaks), _) => drop(breaks.send(Lost(error))),
+            (Some(breaks), _) => drop(breaks.send(Lost(error.into()))),
             (None, Some(attempt)) => attempt.fail(reply(&name, step, error)),
             (None, None) => return Err("saw no attempt".into()),
         }

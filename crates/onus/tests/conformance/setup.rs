@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onus::{
-    CallError, EdgeClass, ErrorSet, Onus, OnusBuilder, OutboundService, RetryPolicy, outbound,
+    AttemptError, EdgeClass, ErrorSet, Onus, OnusBuilder, OutboundService, RetryPolicy, outbound,
 };
 use onus_conformance::step::{DepositName, Edge, Failed, PushbackSetup, Step};
 use onus_conformance::{ErrorName, StepVector, Unsupported};
@@ -19,7 +19,7 @@ pub(super) type Client = OutboundService<Callee, Kind>;
 pub(super) struct Kind;
 
 impl outbound::ClassifyError<Lost> for Kind {
-    fn classify(&self, lost: &Lost) -> CallError {
+    fn classify(&self, lost: &Lost) -> AttemptError {
         lost.0
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::{Request, Response};
-use onus::{CallError, Onus, OnusBuilder, Procedure, RetryPolicy};
+use onus::{AttemptError, Onus, OnusBuilder, Procedure, RetryPolicy};
 use onus_agent::fault_injection::set_broken;
 use tower::{Layer, ServiceExt};
 
@@ -64,7 +64,7 @@ fn functions_of_the_user_that_panic_cost_no_request() {
         let layer = onus
             .outbound_by(|_| -> Cow<'static, str> { panic!("the callee") })
             .procedure(|_| -> Option<Procedure> { panic!("the callee's procedure") })
-            .classify_errors(|_: &crate::cast::Broken| -> CallError { panic!("the error") });
+            .classify_errors(|_: &crate::cast::Broken| -> AttemptError { panic!("the error") });
         let client = layer.layer(Callee::new([Reply::breaks()]));
         let handler = tower::service_fn(move |request: Request<Pieces>| {
             let client = client.clone();
