@@ -1,7 +1,7 @@
 //! The agent of one service: what all layers and listeners of a process share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -16,7 +16,7 @@ use crate::inbound::{Arrival, Inbound};
 use crate::learning::Schedule;
 use crate::outbound::{CallStart, Outbound};
 use crate::procedures::ProcedureTable;
-use crate::switch::{Source, SwitchError, Switchboard, Switches};
+use crate::switch::{Source, SwitchError, SwitchFile, Switchboard, Switches};
 use crate::symbols::{Procedure, Symbol, Symbols};
 use crate::trace_context;
 use crate::wire::{self, Carried, ClaimHeaders};
@@ -41,6 +41,8 @@ pub struct Agent {
     pub(crate) faults: Counter,
     pub(crate) overflowing: Overflowing,
     pub(crate) schedule: Schedule,
+    /// Whether the switch file cannot be read, or says what cannot be meant.
+    pub(crate) switch_file_refused: AtomicBool,
 }
 
 /// Requests with more calls than are kept apart.
@@ -86,6 +88,7 @@ impl Agent {
             faults: Counter::default(),
             overflowing: Overflowing::default(),
             schedule: Schedule::new(now),
+            switch_file_refused: AtomicBool::new(false),
         };
         agent.tell_start();
         Ok(Arc::new(agent))
@@ -224,14 +227,18 @@ impl Agent {
         self.tell_switch(source, switches, before);
     }
 
-    /// The text of the watched switch file, or `None` when the file is gone.
+    /// The watched switch file, each time it changes.
     ///
     /// # Errors
     ///
     /// The first line that cannot be meant; what was in force stays in force.
-    pub fn switch_file(&self, text: Option<&str>, now: Timestamp) -> Result<(), SwitchError> {
-        let switches = text.map(Switches::parse).transpose()?.unwrap_or_default();
-        self.switch(Source::File, &switches, now);
+    pub fn switch_file(&self, file: SwitchFile<'_>, now: Timestamp) -> Result<(), SwitchError> {
+        let read = file.switches();
+        let refused = !matches!(read, Ok(Some(_)));
+        self.switch_file_refused.store(refused, Ordering::Relaxed);
+        if let Some(switches) = read? {
+            self.switch(Source::File, &switches, now);
+        }
         Ok(())
     }
 

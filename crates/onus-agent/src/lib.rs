@@ -39,5 +39,5 @@ pub use crate::guard::fault_injection;
 pub use crate::inbound::{Inbound, Origin};
 pub use crate::outbound::{CallOutcome, CallStart, FailedAttempt, Outbound};
 pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
-pub use crate::switch::{Source, SwitchError, Switches};
+pub use crate::switch::{Source, SwitchError, SwitchFile, Switches};
 pub use crate::symbols::{Procedure, Symbol, Symbols};

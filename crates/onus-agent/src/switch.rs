@@ -48,6 +48,48 @@ pub struct Switches {
     pub why: String,
 }
 
+/// The watched switch file, as the host that reads it found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchFile<'a> {
+    /// There is none, which says nothing.
+    Missing,
+    /// It is there and cannot be read; what was in force stays in force.
+    Unreadable,
+    /// It has this text, which was written `age` ago: its shield holds from then on, in every
+    /// process alike, also in one that starts later.
+    Says {
+        /// The text; see [`Switches::parse`].
+        text: &'a str,
+        /// How long ago it was written.
+        age: Duration,
+    },
+}
+
+impl<'a> SwitchFile<'a> {
+    /// A file that has just been written.
+    #[must_use]
+    pub const fn new(text: &'a str) -> Self {
+        Self::Says { text, age: Duration::ZERO }
+    }
+
+    /// What it says; `None` where it cannot be read.
+    pub(crate) fn switches(self) -> Result<Option<Switches>, SwitchError> {
+        match self {
+            Self::Missing => Ok(Some(Switches::default())),
+            Self::Unreadable => Ok(None),
+            Self::Says { text, age } => {
+                let mut switches = Switches::parse(text)?;
+                // A shield whose time is over says nothing; only `off` takes others down.
+                switches.shield = switches
+                    .shield
+                    .filter(|&time| time.is_zero() || time > age)
+                    .map(|time| time.saturating_sub(age));
+                Ok(Some(switches))
+            }
+        }
+    }
+}
+
 /// A switch text that cannot be meant; what was in force stays in force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}; allowed is {allowed}")]
@@ -70,7 +112,7 @@ impl Switches {
     ///
     /// ```text
     /// mode: enforce 25%   # off, observe, enforce, or enforce with a share
-    /// shield: 15m         # off, on, or how long from now
+    /// shield: 15m         # off, on, or how long from when the file was written
     /// who: alice
     /// why: incident 42
     /// ```
@@ -342,6 +384,23 @@ mod tests {
             board.set(source, &mode(said), Timestamp::ZERO);
             assert_eq!(board.mode(), in_force, "{source:?} said {said:?}");
         }
+    }
+
+    #[test]
+    fn the_shield_of_a_file_holds_from_when_it_was_written() {
+        for (text, age, left) in [
+            ("shield: 60s", 0, Some(60)),
+            ("shield: 60s", 20, Some(40)),
+            ("shield: 60s", 60, None),
+            ("shield: 60s", 1000, None),
+            ("shield: off", 1000, Some(0)),
+        ] {
+            let file = SwitchFile::Says { text, age: Duration::from_secs(age) };
+            let shield = file.switches().unwrap().unwrap().shield;
+            assert_eq!(shield, left.map(Duration::from_secs), "{text} after {age} s");
+        }
+        assert_eq!(SwitchFile::Missing.switches(), Ok(Some(Switches::default())));
+        assert_eq!(SwitchFile::Unreadable.switches(), Ok(None));
     }
 
     #[test]

@@ -66,7 +66,8 @@ impl Symbols {
         }
     }
 
-    /// The number of a method; the standard ones are known without a lookup.
+    /// The number of a method; the standard ones are known without a lookup. Others are not added:
+    /// strangers choose them.
     #[must_use]
     pub fn intern_method(&self, method: &Method) -> Symbol {
         match *method {
@@ -79,7 +80,7 @@ impl Symbols {
             Method::OPTIONS => Symbol(8),
             Method::TRACE => Symbol(9),
             Method::PATCH => Symbol(10),
-            _ => self.intern(method.as_str()),
+            _ => self.numbers.pin().get(method.as_str()).copied().unwrap_or(Symbol::OTHER),
         }
     }
 
@@ -303,6 +304,9 @@ mod tests {
         check(Procedure::OTHER, "__other__");
         check(Procedure::NONE, "");
         let purge = Method::from_bytes(b"PURGE").unwrap();
+        check(Procedure::http(&symbols, &purge, Some("/")), "__other__ /");
+        // A method that a policy names is known.
+        let _ = symbols.intern("PURGE");
         check(Procedure::http(&symbols, &purge, Some("/")), "PURGE /");
     }
 }

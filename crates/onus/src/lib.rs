@@ -73,7 +73,7 @@ mod told;
 
 pub use onus_agent::{
     Annotation, Arm, CallError, CallOutcome, CalleeClaim, ConfigError, EdgeClass, ErrorSet, Limits,
-    Mode, Origin, PolicyError, RetryPolicy, Share, Source, Stop, SwitchError, Switches,
+    Mode, Origin, PolicyError, RetryPolicy, Share, Source, Stop, SwitchError, SwitchFile, Switches,
 };
 
 pub use prometheus_client;

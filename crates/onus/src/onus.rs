@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::HeaderName;
 use onus_agent::{
     Agent, AgentConfig, Annotation, ConfigError, EdgeClass, ErrorSet, Limits, Mode, RetryPolicy,
-    Share, Source, SwitchError, Switches,
+    Share, Source, SwitchError, SwitchFile, Switches,
 };
 
 use crate::clock::Clock;
@@ -74,13 +74,14 @@ impl Onus {
         self.0.agent.switch(source, switches, self.0.clock.now());
     }
 
-    /// Hands over the text of the watched switch file; `None` when the file is gone.
+    /// Hands over the watched switch file, each time it changes; for a service that reads it
+    /// itself, instead of [`Self::watch_switch_file`].
     ///
     /// # Errors
     ///
     /// The first line that cannot be meant; what was in force stays in force.
-    pub fn switch_file(&self, text: Option<&str>) -> Result<(), SwitchError> {
-        self.0.agent.switch_file(text, self.0.clock.now())
+    pub fn switch_file(&self, file: SwitchFile<'_>) -> Result<(), SwitchError> {
+        self.0.agent.switch_file(file, self.0.clock.now())
     }
 
     /// Follows the switch file at `path`, about once a second, until the last handle of this

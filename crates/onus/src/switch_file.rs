@@ -1,8 +1,11 @@
 //! The switch file of a running service: its kill switch and its shield, without a deployment.
 
-use std::io::{ErrorKind, Read};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use onus_agent::SwitchFile;
 
 use crate::onus::WeakOnus;
 
@@ -11,50 +14,81 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The longest file that is read; a switch file has a few lines.
 const SIZE_MAX: u64 = 64 * 1024;
 
+/// What a look at the file found.
+#[derive(Clone, PartialEq, Eq)]
+enum Look {
+    Missing,
+    Unreadable(String),
+    Text { text: String, written: Option<SystemTime> },
+}
+
 /// Follows the file until the service's last handle is gone.
 pub(crate) async fn watch(onus: WeakOnus, path: PathBuf) {
     // Where there is no file at the start, there is nothing to hand over.
-    let mut seen = Some(Ok(None));
+    let mut seen = Look::Missing;
     let mut first = true;
     loop {
-        let reading = {
+        let look = {
             let path = path.clone();
-            tokio::task::spawn_blocking(move || read(&path)).await
+            tokio::task::spawn_blocking(move || Look::at(&path)).await
         };
         let Some(onus) = onus.upgrade() else { return };
-        if std::mem::take(&mut first) {
-            let there = matches!(reading, Ok(Ok(Some(_))));
-            tracing::info!(path = %path.display(), there, "onus: watching the switch file");
-        }
-        // A read that did not come to an end says nothing.
-        if let Ok(text) = reading
-            && seen.as_ref() != Some(&text)
-        {
-            let taken = match &text {
-                Ok(text) => onus.switch_file(text.as_deref()).map_err(|error| error.to_string()),
-                Err(error) => Err(error.clone()),
-            };
-            if let Err(error) = taken {
-                tracing::warn!(path = %path.display(), error, "onus: switch file refused; what was in force stays in force");
+        // A look that did not come to an end says nothing.
+        if let Ok(look) = look {
+            if std::mem::take(&mut first) {
+                let there = look != Look::Missing;
+                tracing::info!(path = %path.display(), there, "onus: watching the switch file");
             }
-            seen = Some(text);
+            if seen != look {
+                let taken = onus.switch_file(look.file(onus.clock().wall()));
+                if let Some(error) = look.error().or_else(|| Some(taken.err()?.to_string())) {
+                    tracing::warn!(path = %path.display(), error, "onus: switch file refused; what was in force stays in force");
+                }
+                seen = look;
+            }
         }
         drop(onus);
         tokio::time::sleep(INTERVAL).await;
     }
 }
 
-/// The text of the file; `None` where there is none, which is an answer too.
-fn read(path: &Path) -> Result<Option<String>, String> {
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    let mut text = String::new();
-    let size = file.take(SIZE_MAX + 1).read_to_string(&mut text);
-    match size.map_err(|error| error.to_string())? as u64 {
-        size if size > SIZE_MAX => Err(format!("more than {SIZE_MAX} bytes")),
-        _ => Ok(Some(text)),
+impl Look {
+    fn at(path: &Path) -> Self {
+        match read(path) {
+            Ok((text, _)) if text.len() as u64 > SIZE_MAX => {
+                Self::Unreadable(format!("more than {SIZE_MAX} bytes"))
+            }
+            Ok((text, written)) => Self::Text { text, written },
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::Missing,
+            Err(error) => Self::Unreadable(error.to_string()),
+        }
     }
+
+    fn file(&self, now: SystemTime) -> SwitchFile<'_> {
+        match self {
+            Self::Missing => SwitchFile::Missing,
+            Self::Unreadable(_) => SwitchFile::Unreadable,
+            Self::Text { text, written } => {
+                // A file of the future, or of a file system without times, is new.
+                let age = written.and_then(|written| now.duration_since(written).ok());
+                SwitchFile::Says { text, age: age.unwrap_or_default() }
+            }
+        }
+    }
+
+    fn error(&self) -> Option<String> {
+        match self {
+            Self::Unreadable(error) => Some(error.clone()),
+            Self::Missing | Self::Text { .. } => None,
+        }
+    }
+}
+
+/// The text, cut off where it is too long, and when it was written.
+fn read(path: &Path) -> io::Result<(String, Option<SystemTime>)> {
+    let file = File::open(path)?;
+    let written = file.metadata()?.modified().ok();
+    let mut text = String::new();
+    file.take(SIZE_MAX + 1).read_to_string(&mut text)?;
+    Ok((text, written))
 }

@@ -1,6 +1,7 @@
 //! The families of the service as a whole: mode, shield, and how full its tables are.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 use onus_core::{Mode, Share, Timestamp};
 
@@ -39,6 +40,10 @@ fn switches(agent: &Agent, now: Timestamp, page: &mut Page<'_>) -> fmt::Result {
     let help = "How much longer the shield holds; 0 without one.";
     page.gauges("onus_shield_seconds_left", help)?
         .add(&[("service", service)], agent.shield_left(now).as_secs_f64())?;
+    let help = "1 while the switch file cannot be read, or says what cannot be meant.";
+    let refused = agent.switch_file_refused.load(Ordering::Relaxed);
+    page.gauges("onus_switch_file_refused", help)?
+        .add(&[("service", service)], f64::from(u8::from(refused)))?;
     let help = "What each source says of mode and shield, who said so and why.";
     let mut family = page.infos("onus_switch", help)?;
     for (source, said) in agent.switches().said() {

@@ -4,7 +4,9 @@ use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onus_agent::{Annotation, EdgeClass, ErrorSet, Mode, RetryPolicy, Share, Source, Switches};
+use onus_agent::{
+    Annotation, EdgeClass, ErrorSet, Mode, RetryPolicy, Share, Source, SwitchFile, Switches,
+};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -154,11 +156,11 @@ fn a_switch_says_who_why_and_until_when() {
     let lines = logged(Level::WARN, || {
         let service = Service::new(Mode::Observe, |_| {});
         let text = "mode: enforce 25%\nshield: 90s\nwho: alice\nwhy: incident 42\n";
-        service.agent.switch_file(Some(text), service.now()).unwrap();
-        service.agent.switch_file(Some("mode: nonsense"), service.now()).unwrap_err();
+        service.agent.switch_file(SwitchFile::new(text), service.now()).unwrap();
+        service.agent.switch_file(SwitchFile::new("mode: nonsense"), service.now()).unwrap_err();
         let off = Switches { mode: Some(Mode::Off), who: "bob".into(), ..Switches::default() };
         service.agent.switch(Source::Admin, &off, service.now());
-        service.agent.switch_file(None, service.now()).unwrap();
+        service.agent.switch_file(SwitchFile::Missing, service.now()).unwrap();
     });
     assert_eq!(
         lines,

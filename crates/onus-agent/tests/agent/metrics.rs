@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onus_agent::{
     AgentConfig, CallError, Claim, ClaimReason, Mode, RetryCause, RetryPolicy, Share, Source, Stop,
-    Switches,
+    SwitchFile, Switches,
 };
 
 use crate::exposition::Exposition;
@@ -277,7 +277,7 @@ fn modes_and_switches_show() {
     assert_eq!(state(&service), ("observe".into(), 0.0, 0.0, String::new()));
     service.pass(Duration::from_secs(5));
     let text = format!("mode: enforce 25%\nshield: 90s\nwho: alice\nwhy: {}\n", "x".repeat(200));
-    service.agent.switch_file(Some(&text), service.now()).unwrap();
+    service.agent.switch_file(SwitchFile::new(&text), service.now()).unwrap();
     let said = |shield: &str, why: &str| {
         format!(
             "{{service=\"a\",source=\"file\",mode=\"enforce\",shield_seconds=\"{shield}\",\
@@ -288,7 +288,14 @@ fn modes_and_switches_show() {
     assert_eq!(state(&service), ("enforce".into(), 0.25, 90.0, said("90", &why)));
     service.pass(Duration::from_secs(60));
     assert_eq!(state(&service), ("enforce".into(), 0.25, 30.0, said("90", &why)));
-    service.agent.switch_file(None, service.now()).unwrap();
+    let refused = || service.metrics().sum("onus_switch_file_refused", &[("service", "a")]);
+    assert_eq!(refused(), 0.0);
+    service.agent.switch_file(SwitchFile::new("mode: loud"), service.now()).unwrap_err();
+    assert_eq!(refused(), 1.0);
+    service.agent.switch_file(SwitchFile::Missing, service.now()).unwrap();
+    assert_eq!(refused(), 0.0);
+    service.agent.switch_file(SwitchFile::Unreadable, service.now()).unwrap();
+    assert_eq!(refused(), 1.0);
     assert_eq!(state(&service), ("observe".into(), 0.0, 0.0, String::new()));
     switch(&service, Mode::Off);
     assert_eq!(state(&service).0, "off");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use onus_agent::{Mode, Share, Source, Stop, Switches, Verdict};
+use onus_agent::{Mode, Share, Source, Stop, SwitchFile, Switches, Verdict};
 
 use crate::host::{Call, Reply, Service, Target, headers, line, retries, stopped};
 
@@ -239,7 +239,7 @@ fn a_shield_answers_in_every_mode() {
 fn a_shield_ends_after_fifteen_minutes_unless_told_otherwise() {
     // [shield-2] [shield-4] [fault-4]
     let service = Service::new(Mode::Observe, |_| {});
-    service.agent.switch_file(Some("shield: on\nwho: alice\n"), service.now()).unwrap();
+    service.agent.switch_file(SwitchFile::new("shield: on\nwho: alice\n"), service.now()).unwrap();
     assert_eq!(service.agent.shield_left(service.now()), Duration::from_secs(900));
     let is_up = || service.request().claim().starts_with("unclaimed;kind=shield");
     assert!(is_up(), "with the next answer, without anybody else");
@@ -271,12 +271,13 @@ fn a_switch_takes_effect_with_the_next_request() {
     assert_eq!(verdict, stopped(Stop::Suppressed), "a request keeps the mode it began in");
     switch(Source::Admin, Some(Mode::ENFORCE));
     assert!(suppresses(), "an administrator wins over the analysis");
-    service.agent.switch_file(Some("mode: observe"), service.now()).unwrap();
+    service.agent.switch_file(SwitchFile::new("mode: observe"), service.now()).unwrap();
     assert!(!suppresses(), "the file wins over an administrator");
-    let error = service.agent.switch_file(Some("mode: loud"), service.now()).unwrap_err();
+    let error =
+        service.agent.switch_file(SwitchFile::new("mode: loud"), service.now()).unwrap_err();
     assert_eq!(error.line, 1);
     assert_eq!(service.agent.mode(), Mode::Observe, "what was in force stays in force");
-    service.agent.switch_file(None, service.now()).unwrap();
+    service.agent.switch_file(SwitchFile::Missing, service.now()).unwrap();
     assert!(suppresses(), "the file is gone");
 }
 
@@ -289,6 +290,6 @@ fn only_untied_calls_follow_a_switch_at_once() {
         call.reply(Reply::Error("unclaimed"))
     };
     assert_eq!(verdict(service.untied_call("b")), stopped(Stop::Suppressed));
-    service.agent.switch_file(Some("mode: observe"), service.now()).unwrap();
+    service.agent.switch_file(SwitchFile::new("mode: observe"), service.now()).unwrap();
     assert!(is_retry(verdict(service.untied_call("b"))));
 }
