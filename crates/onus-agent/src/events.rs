@@ -1,6 +1,8 @@
 //! What people read in the log. Facts as fields; requests at `debug`, what an operator should
 //! read at `info` and `warn`.
 
+use std::collections::BTreeSet;
+
 use onus_core::{BrakeEvent, CalleeClaim, ClaimReason, ClaimVerdict, Failure, Mode, Verdict};
 use onus_learn::ClassFinding;
 
@@ -9,6 +11,9 @@ use crate::edges::Edge;
 use crate::inbound::{Inbound, Origin};
 use crate::outbound::Outbound;
 use crate::switch::{Source, Switches};
+
+/// The most callees that one line names.
+const NAMED_MAX: usize = 10;
 
 impl Agent {
     /// The first line: what this service will do.
@@ -36,14 +41,15 @@ impl Agent {
         );
     }
 
-    /// Policies that nothing has used: a mistyped name, most often.
+    /// Policies that nothing has used, beside what was called: a mistyped name, most often.
     pub(crate) fn tell_unused_policies(&self) {
+        let called: BTreeSet<&str> =
+            self.edges().map(|edge| &**self.symbols().name(edge.key.callee)).collect();
         for rules in self.edge_table().rules().iter().filter(|rules| rules.has_policy()) {
-            let called =
-                self.edges().any(|edge| **self.symbols().name(edge.key.callee) == *rules.callee);
-            if !called {
+            if !called.contains(&*rules.callee) {
                 tracing::warn!(
                     callee = rules.callee,
+                    called = %called.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", "),
                     "onus: a retry policy names a callee that was not called in the first minute"
                 );
             }
@@ -83,7 +89,7 @@ impl Agent {
             callee = %self.symbols().name(edge.key.callee),
             procedure = %edge.key.procedure.display(self.symbols()),
             arm = call.arm().as_str(),
-            error = ?failure.error,
+            error = %failure.error,
             retry = permission(tries.last),
             origin = call.origin().map(|origin| &*origin.service),
             attempts = tries.attempts,

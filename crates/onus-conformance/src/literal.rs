@@ -33,14 +33,7 @@ impl<'de> Deserialize<'de> for ErrorName {
 
 impl fmt::Display for ErrorName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            CallError::Http(status) => write!(f, "http-{status}"),
-            CallError::Grpc(code) => write!(f, "grpc-{code}"),
-            CallError::Connect => f.write_str("connect"),
-            CallError::Reset => f.write_str("reset"),
-            CallError::Protocol => f.write_str("protocol"),
-            CallError::Timeout => f.write_str("timeout"),
-        }
+        self.0.fmt(f)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which answers are errors: the callee's failures of protocol §1.
 
+use core::fmt;
+
 /// How an attempt failed, whoever is to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallError {
@@ -15,6 +17,20 @@ pub enum CallError {
     Protocol,
     /// The caller's own timer ended the attempt.
     Timeout,
+}
+
+impl fmt::Display for CallError {
+    /// The spelling in logs, settings and vectors: `http-503`, `grpc-14`, `connect`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(status) => write!(f, "http-{status}"),
+            Self::Grpc(code) => write!(f, "grpc-{code}"),
+            Self::Connect => f.write_str("connect"),
+            Self::Reset => f.write_str("reset"),
+            Self::Protocol => f.write_str("protocol"),
+            Self::Timeout => f.write_str("timeout"),
+        }
+    }
 }
 
 impl CallError {

@@ -112,7 +112,7 @@ fn a_policy_that_nothing_used_is_named_after_a_minute() {
         service.agent.tick(service.now());
     });
     let expected = "WARN onus: a retry policy names a callee that was not called in the first \
-                    minute callee=paymnets";
+                    minute callee=paymnets called=b, payments";
     assert_eq!(lines, [expected]);
 }
 
@@ -194,11 +194,11 @@ fn each_retry_made_and_not_made_has_its_reason() {
         calls,
         [
             &format!(
-                "{call} error=Http(503) retry=open origin=d attempts=1 retried=true reason=claimed"
+                "{call} error=http-503 retry=open origin=d attempts=1 retried=true reason=claimed"
             ),
-            &format!("{call} error=Reset retry=open attempts=2 retried=true reason=silent"),
+            &format!("{call} error=reset retry=open attempts=2 retried=true reason=silent"),
             &format!(
-                "{call} error=Http(503) retry=closed origin=d attempts=3 retried=false \
+                "{call} error=http-503 retry=closed origin=d attempts=3 retried=false \
              reason=suppressed"
             ),
         ]
