@@ -109,6 +109,8 @@ enum Event {
     Calls(u64),
     Successes(u64),
     Withdraw,
+    /// Withdrawals until one is denied, or so many were granted.
+    Empty,
     Look,
 }
 
@@ -134,6 +136,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => (0..5_u64).prop_map(Event::Calls),
         1 => (0..3_u64).prop_map(Event::Successes),
         8 => Just(Event::Withdraw),
+        2 => Just(Event::Empty),
         1 => Just(Event::Look),
     ]
 }
@@ -158,6 +161,9 @@ fn histories() -> impl Strategy<Value = (BudgetConfig, Vec<(i64, Event)>)> {
         (Just(config), prop::collection::vec(event, 1..60))
     })
 }
+
+/// The most withdrawals of one event.
+const GRANTS_MAX: usize = 1_000;
 
 fn at(time: i64) -> Timestamp {
     Timestamp::from_nanos(u64::try_from(time).expect("the clock starts at zero"))
@@ -188,6 +194,16 @@ proptest! {
                 Event::Withdraw => {
                     let expected = model.try_withdraw(model_time);
                     prop_assert_eq!(budget.try_withdraw(at(time)), expected, "event {}", n);
+                }
+                Event::Empty => {
+                    // A budget is at its most exact where the next nanosecond makes a token.
+                    for _ in 0..GRANTS_MAX {
+                        let expected = model.try_withdraw(model_time);
+                        prop_assert_eq!(budget.try_withdraw(at(time)), expected, "event {}", n);
+                        if !expected {
+                            break;
+                        }
+                    }
                 }
                 Event::Look => {
                     let mut looked_at = model.clone();
@@ -220,7 +236,9 @@ proptest! {
                 match event {
                     Event::Calls(calls) => budget.on_calls(calls, at(time)),
                     Event::Successes(calls) => budget.on_successes(calls, at(time)),
-                    Event::Withdraw | Event::Look => drop(budget.try_withdraw(at(time))),
+                    Event::Withdraw | Event::Empty | Event::Look => {
+                        drop(budget.try_withdraw(at(time)));
+                    }
                 }
             }
             prop_assert_eq!(watched.level, alone.level, "event {}", n);
