@@ -15,7 +15,7 @@ pub fn are_of_this_toolchain() -> bool {
 }
 
 /// Instructions of one core decision.
-pub const DECISION: u64 = 760;
+pub const DECISION: u64 = 705;
 /// Instructions of the bare stack.
 pub const BARE: u64 = 1_331;
 /// Instructions of the stack with both layers where the hop may not retry.

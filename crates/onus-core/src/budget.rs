@@ -126,7 +126,9 @@ impl RetryBudget {
     /// Without a deposit the capacity never grows, so capping once at the end equals capping at
     /// every instant in between: the result does not depend on how often this is called.
     fn advance(&mut self, now: Timestamp) {
-        let now = now.max(self.now);
+        if now <= self.now {
+            return;
+        }
         let granted = self.floor_granted(now);
         self.level = self.level.saturating_add(granted);
         let width = self.token() / SLOTS as u64;

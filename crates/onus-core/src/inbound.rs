@@ -1,5 +1,7 @@
 //! One request being served: what its outbound calls came to, and the claim on its error.
 
+use core::cell::LazyCell;
+
 use crate::claim::{CalleeClaim, Claim, ClaimReason};
 use crate::criteria::Ending;
 use crate::decision::Stop;
@@ -183,11 +185,11 @@ impl InboundCall {
 
     /// What the failed calls come to, taken together.
     fn blame(&self) -> Blame {
-        let has_blamed_failure = self.has_blamed_failure();
+        let has_blamed_failure = LazyCell::new(|| self.has_blamed_failure());
         let mut blame = Blame::default();
         self.slots.for_each(|id, slot| {
             blame.probed |= slot.tries.probed;
-            let Some(ending) = ending(slot, has_blamed_failure) else { return };
+            let Some(ending) = ending(slot, || *has_blamed_failure) else { return };
             blame.failed = true;
             if slot.class.is_blamed() {
                 blame.add(Culprit { slot: id, order: slot.order, ending }, &slot.tries);
@@ -212,10 +214,11 @@ impl InboundCall {
     /// A request that was cancelled teaches nothing; the host does not ask. Calls without an
     /// outcome and calls with a probe are left out.
     pub fn evidence(&self, caller_failed: bool, mut each: impl FnMut(EdgeId, EdgeOutcome)) -> bool {
-        let has_blamed_failure = self.has_blamed_failure();
+        let has_blamed_failure = LazyCell::new(|| self.has_blamed_failure());
         // A call given up by a handler that answers ok was not needed, and says nothing.
         let fails = |slot: &Slot| {
-            is_final_failure(slot) || caller_failed && ending(slot, has_blamed_failure).is_some()
+            is_final_failure(slot)
+                || caller_failed && ending(slot, || *has_blamed_failure).is_some()
         };
         let mut clean = true;
         self.slots.for_each(|id, slot| {
@@ -292,12 +295,12 @@ impl Blame {
 /// An observing caller's call that enforcing would have stopped has ended with that stop. A call
 /// that the handler gave up without an outcome is in flight if it was retried, or if there
 /// is no blamed failure for which it may have been given up. Otherwise it was cancelled.
-fn ending(slot: &Slot, has_blamed_failure: bool) -> Option<Ending> {
+fn ending(slot: &Slot, has_blamed_failure: impl FnOnce() -> bool) -> Option<Ending> {
     match slot.state {
         SlotState::Failed(ending) => Some(ending),
         SlotState::Open | SlotState::Abandoned => match slot.tries.shadow {
             Some(stop) => Some(Ending::Stopped(stop)),
-            None => (slot.tries.attempts >= 2 || !has_blamed_failure).then_some(Ending::InFlight),
+            None => (slot.tries.attempts >= 2 || !has_blamed_failure()).then_some(Ending::InFlight),
         },
         SlotState::Ok | SlotState::Closed => None,
     }

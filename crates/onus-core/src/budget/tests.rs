@@ -237,7 +237,7 @@ proptest! {
                     Event::Calls(calls) => budget.on_calls(calls, at(time)),
                     Event::Successes(calls) => budget.on_successes(calls, at(time)),
                     Event::Withdraw | Event::Empty | Event::Look => {
-                        drop(budget.try_withdraw(at(time)));
+                        let _ = budget.try_withdraw(at(time));
                     }
                 }
             }
