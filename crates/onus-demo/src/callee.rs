@@ -8,7 +8,7 @@ use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use onus::outbound::OutboundBody;
-use onus::{CallError, Onus, OutboundService};
+use onus::{AttemptError, Onus, OutboundService};
 use tokio::time::timeout;
 use tower::{Layer, ServiceExt};
 
@@ -16,7 +16,7 @@ use crate::client::{Client, NoReply};
 use crate::key::Key;
 use crate::topology::CalleeConfig;
 
-type ClassifyFn = fn(&NoReply) -> CallError;
+type ClassifyFn = fn(&NoReply) -> AttemptError;
 
 /// A callee.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::client::legacy::{self, Client as Pool};
 use hyper_util::rt::TokioExecutor;
-use onus::CallError;
 use onus::replay::{BoxError, ReplayBody};
+use onus::{AttemptError, CallError};
 use tokio::select;
 use tokio::time::sleep;
 use tower::retry::Retry;
@@ -108,11 +108,11 @@ pub(crate) enum NoReply {
 
 impl NoReply {
     /// What kind of failure it is to the layer above.
-    pub(crate) fn kind(&self) -> CallError {
-        match self {
+    pub(crate) fn kind(&self) -> AttemptError {
+        AttemptError::Failed(match self {
             Self::Late => CallError::Timeout,
             Self::Broken(error) if error.is_connect() => CallError::Connect,
             Self::Broken(_) | Self::Body(_) => CallError::Reset,
-        }
+        })
     }
 }

@@ -9,13 +9,13 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client as Pool, Error};
 use hyper_util::rt::TokioExecutor;
 use onus::replay::ReplayBody;
-use onus::{CallError, CallOutcome, CalleeClaim, Onus, OutboundService};
+use onus::{AttemptError, CallError, CallOutcome, CalleeClaim, Onus, OutboundService};
 use onus_conformance::tree::TreeAnswer;
 use tower::{Layer, ServiceExt};
 
 /// An HTTP client that observes.
 pub(super) struct Client {
-    service: OutboundService<Http, fn(&Error) -> CallError>,
+    service: OutboundService<Http, fn(&Error) -> AttemptError>,
     uri: Uri,
 }
 
@@ -25,7 +25,7 @@ type Http = Pool<HttpConnector, ReplayBody<Empty<Bytes>>>;
 pub(super) fn of(root: SocketAddr) -> Client {
     let pool = Pool::builder(TokioExecutor::new()).build_http();
     let layer = Onus::builder("client").build().unwrap().outbound("root");
-    let layer = layer.classify_errors((|_| CallError::Reset) as fn(&Error) -> CallError);
+    let layer = layer.classify_errors((|_| CallError::Reset.into()) as fn(&Error) -> AttemptError);
     Client { service: layer.layer(pool), uri: format!("http://{root}/").parse().unwrap() }
 }
 
