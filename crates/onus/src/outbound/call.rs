@@ -233,7 +233,7 @@ impl<S, C, B: Body> Call<S, C, B> {
     }
 
     /// Notes the body's digest, so that a repeat of the call can be recognised by it.
-    fn note_digest(&mut self) {
+    pub(super) fn note_digest(&mut self) {
         let Some(outbound) = &mut self.outbound else { return };
         let digest = match (&self.kept, &self.digest) {
             (Some(kept), _) => kept.tape.digest(),

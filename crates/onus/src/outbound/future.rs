@@ -287,6 +287,10 @@ fn committed<S, C, B: Body>(
         }
         outbound.hide_from_application(headers);
     }
+    if pending {
+        // It may still fail, and be repeated.
+        call.note_digest();
+    }
     call.release();
     match (pending, ended) {
         (true, _) => Some(Awaits::Trailers),

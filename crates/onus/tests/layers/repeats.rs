@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response};
+use http_body_util::BodyExt;
 use onus::{Onus, OnusBuilder, RetryPolicy};
 use tower::{Layer, ServiceExt};
 
@@ -195,6 +196,40 @@ fn a_call_that_was_given_up_can_be_repeated_too() {
         (callee.attempts(), said(response.headers()))
     });
     assert_eq!((&*said, seen), ("unclaimed in-flight", vec!["-".into(), "2 marked".into()]));
+}
+
+#[test]
+fn a_call_that_fails_in_its_trailers_can_be_repeated_too() {
+    // [attempt-5] [term-5]
+    #[track_caller]
+    fn check(configure: fn(OnusBuilder) -> OnusBuilder, first: &[Piece], claim: &str) {
+        let last = Piece::Trailers(vec![("grpc-status", "14"), ("onus-claim", CLAIMED)]);
+        let body: Vec<_> = first.iter().cloned().chain([last]).collect();
+        let (seen, said) = paused(async {
+            let onus = configure(Onus::builder("checkout").enforce()).build().unwrap();
+            let callee = Callee::new([Reply::ok().header("content-type", GRPC).body(body)]);
+            let client = onus.outbound("payments").layer(callee.clone());
+            let mut node = serve(&onus, move |_| {
+                let client = client.clone();
+                async move {
+                    for _ in 0..2 {
+                        let mut call = charge("17 EUR");
+                        call.headers_mut().insert("content-type", HeaderValue::from_static(GRPC));
+                        let answer = client.clone().oneshot(call).await.unwrap();
+                        answer.into_body().collect().await.unwrap();
+                    }
+                    Response::builder().status(503).body(Pieces::empty()).unwrap()
+                }
+            });
+            let response = ask(&mut node, get("/pay")).await;
+            (callee.attempts(), said(response.headers()))
+        });
+        assert_eq!((&*said, seen), (claim, vec!["-".to_owned(), "2".to_owned()]));
+    }
+    const GRPC: &str = "application/grpc";
+    check(alone, &[], "unclaimed not-configured");
+    // The first message has been passed on, so the policy has no retry to make.
+    check(two, &[Piece::data("part")], "unclaimed not-replayable");
 }
 
 #[test]
