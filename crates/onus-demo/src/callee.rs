@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::response::Parts;
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use onus::outbound::OutboundBody;
@@ -14,6 +15,7 @@ use tower::{Layer, ServiceExt};
 
 use crate::client::{Client, NoReply};
 use crate::key::Key;
+use crate::protocol::{Protocol, Status};
 use crate::topology::CalleeConfig;
 
 type ClassifyFn = fn(&NoReply) -> AttemptError;
@@ -22,8 +24,8 @@ type ClassifyFn = fn(&NoReply) -> AttemptError;
 #[derive(Clone, Debug)]
 pub(crate) struct Callee {
     client: OutboundService<Client, ClassifyFn>,
-    uri: Uri,
-    body: Bytes,
+    protocol: Protocol,
+    request: Request<Full<Bytes>>,
     tries: u32,
     patience: Option<Duration>,
     tolerated: bool,
@@ -31,12 +33,17 @@ pub(crate) struct Callee {
 
 impl Callee {
     /// The callee of this configuration, at this address.
-    pub(crate) fn new(onus: &Onus, config: &CalleeConfig, address: SocketAddr) -> Self {
+    pub(crate) fn new(
+        onus: &Onus,
+        config: &CalleeConfig,
+        protocol: Protocol,
+        address: SocketAddr,
+    ) -> Self {
         let layer = onus.outbound(&config.name).classify_errors(NoReply::kind as ClassifyFn);
         Self {
-            client: layer.layer(Client::new(config.client_timeout, config.retry_layer)),
-            uri: uri(address),
-            body: if config.replayable { Bytes::new() } else { Bytes::from_static(b"once") },
+            client: layer.layer(Client::new(protocol, config.client_timeout, config.retry_layer)),
+            protocol,
+            request: protocol.request(address, if config.replayable { b"" } else { b"once" }),
             tries: config.tries,
             patience: config.patience,
             tolerated: config.tolerated,
@@ -60,12 +67,15 @@ impl Callee {
 
     /// Whether a call is answered without an error, to the end.
     async fn answers(&self, key: Option<Key>) -> bool {
-        match self.send(key).await {
-            Ok(response) if response.status().is_success() => {
-                response.into_body().collect().await.is_ok()
-            }
-            Ok(_) | Err(_) => false,
-        }
+        let Ok(response) = self.send(key).await else { return false };
+        let (head, body) = response.into_parts();
+        let Ok(body) = body.collect().await else { return false };
+        self.status(&head, body.trailers()).is_ok()
+    }
+
+    /// What an answer says that has been read to its end.
+    pub(crate) fn status(&self, head: &Parts, trailers: Option<&HeaderMap>) -> Status {
+        self.protocol.status(head, trailers)
     }
 
     /// One logical call, with the retries of the outbound layer.
@@ -73,16 +83,10 @@ impl Callee {
         &self,
         key: Option<Key>,
     ) -> Result<Response<OutboundBody<Incoming>>, NoReply> {
-        let mut request = Request::new(Full::new(self.body.clone()));
-        *request.uri_mut() = self.uri.clone();
+        let mut request = self.request.clone();
         if let Some(key) = key {
             key.write(request.headers_mut());
         }
         self.client.clone().oneshot(request).await
     }
-}
-
-fn uri(address: SocketAddr) -> Uri {
-    let parts = Uri::builder().scheme("http").authority(address.to_string()).path_and_query("/");
-    parts.build().unwrap_or_default()
 }

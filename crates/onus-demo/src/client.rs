@@ -20,6 +20,7 @@ use tokio::time::sleep;
 use tower::retry::Retry;
 use tower::{Service, ServiceExt};
 
+use crate::protocol::Protocol;
 use crate::retry_layer::{Attempts, RetryLayer};
 
 /// An HTTP client.
@@ -27,10 +28,15 @@ use crate::retry_layer::{Attempts, RetryLayer};
 pub(crate) struct Client(Retry<Attempts, Transport>);
 
 impl Client {
-    pub(crate) fn new(timeout: Option<Duration>, retry_layer: Option<RetryLayer>) -> Self {
+    pub(crate) fn new(
+        protocol: Protocol,
+        timeout: Option<Duration>,
+        retry_layer: Option<RetryLayer>,
+    ) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        let pool = Pool::builder(TokioExecutor::new()).build(connector);
+        let mut pool = Pool::builder(TokioExecutor::new());
+        let pool = pool.http2_only(protocol.is_http2()).build(connector);
         Self(Retry::new(Attempts::through(retry_layer), Transport { pool, timeout }))
     }
 }

@@ -19,6 +19,7 @@ use crate::callee::Callee;
 use crate::error::DemoError;
 use crate::key::Key;
 use crate::load::{self, Load, Report};
+use crate::protocol::Protocol;
 use crate::server::{self, COUNT, COUNT_BY_KEY};
 use crate::service::Service;
 use crate::settled::AtWork;
@@ -28,6 +29,7 @@ use crate::topology::{Coverage, ServiceConfig, Topology};
 #[derive(Debug)]
 pub struct Cluster {
     addresses: Vec<(String, SocketAddr)>,
+    protocol: Protocol,
     at_work: AtWork,
     _servers: JoinSet<()>,
 }
@@ -47,7 +49,12 @@ impl Cluster {
             addresses.push((service.name.clone(), address));
             listeners.push(listener);
         }
-        let mut cluster = Self { addresses, at_work: AtWork::nobody(), _servers: JoinSet::new() };
+        let mut cluster = Self {
+            addresses,
+            protocol: topology.protocol,
+            at_work: AtWork::nobody(),
+            _servers: JoinSet::new(),
+        };
         for (seed, (service, listener)) in
             (topology.seed..).zip(topology.services.iter().zip(listeners))
         {
@@ -63,7 +70,7 @@ impl Cluster {
     /// Onus refuses to be the client.
     pub async fn send(&self, load: Load) -> Result<Report, DemoError> {
         let (entry, address) = &self.addresses[0];
-        let report = load::send(entry, *address, load).await?;
+        let report = load::send(entry, self.protocol, *address, load).await?;
         self.settled().await;
         Ok(report)
     }
@@ -120,16 +127,26 @@ impl Cluster {
         listener: TcpListener,
         seed: u64,
     ) -> Result<(), DemoError> {
-        let onus = onus(config)?;
+        let protocol = self.protocol;
+        let onus = onus(config, protocol)?;
         let callees = config.callees.iter().filter_map(|callee| {
             let address = self.addresses.iter().find(|(name, _)| *name == callee.name)?.1;
-            Some(Callee::new(&onus, callee, address))
+            Some(Callee::new(&onus, callee, protocol, address))
         });
         let callees = callees.collect();
-        let service = Arc::new(Service::new(config.clone(), callees, seed, self.at_work.clone()));
+        let at_work = self.at_work.clone();
+        let service = Arc::new(Service::new(config.clone(), protocol, callees, seed, at_work));
         let handler = service_fn({
             let service = service.clone();
-            move |request: Request<Incoming>| service.clone().handle(Key::read(request.headers()))
+            move |request: Request<Incoming>| {
+                let service = service.clone();
+                async move {
+                    let (head, body) = request.into_parts();
+                    // A request that is not all there is its caller's affair.
+                    let _ = body.collect().await;
+                    service.handle(Key::read(&head.headers)).await
+                }
+            }
         });
         match config.coverage {
             Coverage::Correlated | Coverage::ContextLost => {
@@ -157,14 +174,14 @@ fn listen() -> io::Result<(TcpListener, SocketAddr)> {
 /// that finds no room would be tried again after a second: when nobody waits for it any more.
 const BACKLOG: u32 = 4096;
 
-fn onus(config: &ServiceConfig) -> Result<Onus, DemoError> {
+fn onus(config: &ServiceConfig, protocol: Protocol) -> Result<Onus, DemoError> {
     let mut builder = Onus::builder(&config.name).mode(config.mode_outbound());
     if config.silent_claims {
         builder = builder.silent_claims();
     }
     if config.callees.iter().any(|callee| !callee.replayable) {
-        // Not one byte is kept: requests with a body cannot be sent again.
-        builder = builder.replay_limits(0, 0);
+        // No byte of content is kept: requests with some cannot be sent again.
+        builder = builder.replay_limits(protocol.body(&[]).len(), REPLAY_MAX);
     }
     for callee in &config.callees {
         builder = builder.retry(&callee.name, callee.policy());
@@ -200,6 +217,9 @@ async fn numbers(address: SocketAddr, path: &str) -> Result<Vec<u64>, String> {
     let numbers = text.split(' ').map(str::parse).collect::<Result<_, _>>();
     numbers.map_err(|_| format!("{text:?} is no number"))
 }
+
+/// As much as a service keeps that does not say.
+const REPLAY_MAX: usize = 64 << 20;
 
 /// The default of the protocol, and longer than a demo.
 const SHIELD: Duration = Duration::from_secs(15 * 60);

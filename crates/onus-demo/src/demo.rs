@@ -9,6 +9,7 @@ use crate::key::Key;
 use crate::load::Report;
 use crate::node::{Node, PerNode};
 use crate::policy::Policy;
+use crate::protocol::Protocol;
 use crate::topology::{Coverage, Topology};
 
 /// What is to be shown.
@@ -36,6 +37,8 @@ pub struct Demo {
     pub hang: bool,
     /// Whether ownership only observes.
     pub observe: bool,
+    /// How the services talk.
+    pub protocol: Protocol,
     /// How long the clients wait for a reply where the broken service never answers: long enough
     /// that an attempt has always reached its callee, on a busy machine too.
     pub hang_timeout: Duration,
@@ -80,6 +83,7 @@ impl Default for Demo {
             shield: None,
             hang: false,
             observe: false,
+            protocol: Protocol::default(),
             hang_timeout: Duration::from_millis(400),
             files: 1024,
         }
@@ -170,6 +174,7 @@ impl Demo {
     #[must_use]
     pub fn topology(&self, policy: Policy) -> Topology {
         let mut topology = Topology::chain(Node::ALL.map(Node::as_str));
+        topology.protocol = self.protocol;
         for (node, service) in Node::ALL.into_iter().zip(&mut topology.services) {
             service.mode = policy.mode(self.observe);
             service.detached = self.hang;

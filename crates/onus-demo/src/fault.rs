@@ -18,7 +18,8 @@ pub enum What {
     Fails,
     /// It fails and calls nobody.
     FailsAtOnce,
-    /// It answers errors of its own and of its callees with 501 Not Implemented.
+    /// It answers errors of its own and of its callees with 501 Not Implemented, in gRPC with
+    /// DATA_LOSS.
     NotImplemented,
     /// It calls its callees and then closes the connection without an answer.
     Closes,

@@ -1,20 +1,19 @@
 //! The client: sends requests to the root and keeps what it sees.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::StatusCode;
 use http_body_util::BodyExt;
-use onus::{CallOutcome, CalleeClaim, Onus};
+use onus::{CallOutcome, CalleeClaim, ErrorSet, Onus};
 use tokio::task::JoinSet;
 
 use crate::callee::Callee;
 use crate::error::DemoError;
 use crate::key::Key;
+use crate::protocol::{Protocol, Status};
 use crate::topology::CalleeConfig;
 
 /// How much is sent.
@@ -37,22 +36,22 @@ pub struct Report {
     /// Requests that ended with an error.
     pub client_errors: u64,
     /// Which errors they were, and how many of each.
-    pub seen: BTreeMap<SeenError, u64>,
+    pub seen: Vec<(SeenError, u64)>,
 }
 
 /// An error as a client sees it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenError {
     /// The status of the answer; `None` where none came.
-    pub status: Option<u16>,
-    /// Whether the answer leaves a retry open.
-    pub retry: RetryPermission,
+    pub status: Option<Status>,
+    /// What was read of the answer.
+    pub read: CalleeClaim,
     /// The service that failed first, and how many hops below the one that answered it is.
     pub origin: Option<(String, u8)>,
 }
 
 /// What an answer says about retrying.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryPermission {
     /// A retry may help.
     Open,
@@ -74,18 +73,28 @@ impl Report {
     /// The error that was seen most.
     #[must_use]
     pub fn most_seen(&self) -> Option<(&SeenError, u64)> {
-        self.seen.iter().map(|(seen, &times)| (seen, times)).max_by_key(|(_, times)| *times)
+        self.seen.iter().map(|(seen, times)| (seen, *times)).max_by_key(|(_, times)| *times)
     }
 
-    fn add(&mut self, seen: SeenError) {
-        self.client_errors += 1;
-        *self.seen.entry(seen).or_default() += 1;
+    fn add(&mut self, seen: SeenError, times: u64) {
+        self.client_errors += times;
+        match self.seen.iter_mut().find(|(known, _)| *known == seen) {
+            Some((_, known)) => *known += times,
+            None => self.seen.push((seen, times)),
+        }
     }
+}
 
-    fn merge(&mut self, other: Self) {
-        self.client_errors += other.client_errors;
-        for (seen, times) in other.seen {
-            *self.seen.entry(seen).or_default() += times;
+impl SeenError {
+    const SILENCE: Self = Self { status: None, read: CalleeClaim::Silent, origin: None };
+
+    /// Whether the answer leaves a retry open.
+    #[must_use]
+    pub fn retry(&self) -> RetryPermission {
+        match self.read {
+            CalleeClaim::Missing | CalleeClaim::Silent => RetryPermission::Unsaid,
+            read @ CalleeClaim::Reply(_) if read.is_unclaimed() => RetryPermission::Closed,
+            CalleeClaim::Reply(_) => RetryPermission::Open,
         }
     }
 }
@@ -96,10 +105,10 @@ impl fmt::Display for SeenError {
             (Some((service, 0)), _) => write!(f, "failed at {service} itself")?,
             (Some((service, 1)), _) => write!(f, "failed at {service}, 1 hop down")?,
             (Some((service, hops)), _) => write!(f, "failed at {service}, {hops} hops down")?,
-            (None, Some(status)) => write!(f, "failed with status {status}")?,
+            (None, Some(status)) => write!(f, "failed with {status}")?,
             (None, None) => f.write_str("no answer")?,
         }
-        match self.retry {
+        match self.retry() {
             RetryPermission::Open => f.write_str(": retry open"),
             RetryPermission::Closed => f.write_str(": retry closed"),
             RetryPermission::Unsaid => Ok(()),
@@ -110,13 +119,22 @@ impl fmt::Display for SeenError {
 /// Sends `load` to `entry`. The client only looks: it has no retry policy and observes.
 pub(crate) async fn send(
     entry: &str,
+    protocol: Protocol,
     address: SocketAddr,
     load: Load,
 ) -> Result<Report, DemoError> {
     let refused = |source| DemoError::Config { service: CLIENT.into(), source };
-    let onus = Onus::builder(CLIENT).build().map_err(refused)?;
-    let config = CalleeConfig { client_timeout: load.timeout, ..CalleeConfig::new(entry) };
-    let callee = Callee::new(&onus, &config, address);
+    // It would try again, were there an error to try again after. Only an answer on which that
+    // depends is looked into up to its trailers, where gRPC may have the claim.
+    let config = CalleeConfig {
+        attempts: 2,
+        errors: ErrorSet::EMPTY,
+        client_timeout: load.timeout,
+        ..CalleeConfig::new(entry)
+    };
+    let builder = Onus::builder(CLIENT).retry(entry, config.policy());
+    let onus = builder.build().map_err(refused)?;
+    let callee = Callee::new(&onus, &config, protocol, address);
     let sent = Arc::new(AtomicU64::new(0));
     let mut clients = JoinSet::new();
     let concurrency = load.concurrency.min(load.requests);
@@ -130,7 +148,9 @@ pub(crate) async fn send(
     }
     let mut report = Report::default();
     for part in clients.join_all().await {
-        report.merge(part);
+        for (seen, times) in part.seen {
+            report.add(seen, times);
+        }
     }
     Ok(report)
 }
@@ -140,32 +160,26 @@ async fn client(callee: Callee, sent: Arc<AtomicU64>, requests: u64) -> Report {
     let one_more = |sent: u64| (sent < requests).then_some(sent + 1);
     while let Ok(number) = sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
         if let Err(seen) = request(&callee, Key::of_request(number)).await {
-            report.add(seen);
+            report.add(seen, 1);
         }
     }
     report
 }
 
 async fn request(callee: &Callee, key: Key) -> Result<(), SeenError> {
-    let silence = SeenError { status: None, retry: RetryPermission::Unsaid, origin: None };
-    let Ok(response) = callee.send(Some(key)).await else { return Err(silence) };
+    let Ok(response) = callee.send(Some(key)).await else { return Err(SeenError::SILENCE) };
     let (head, body) = response.into_parts();
-    if body.collect().await.is_err() {
-        return Err(silence);
-    }
-    if head.status == StatusCode::OK {
+    let Ok(body) = body.collect().await else { return Err(SeenError::SILENCE) };
+    let status = callee.status(&head, body.trailers());
+    if status.is_ok() {
         return Ok(());
     }
     let outcome = head.extensions.get::<CallOutcome>();
-    let retry = match outcome.map(|outcome| outcome.read) {
-        None | Some(CalleeClaim::Missing | CalleeClaim::Silent) => RetryPermission::Unsaid,
-        Some(read) if read.is_unclaimed() => RetryPermission::Closed,
-        Some(CalleeClaim::Reply(_)) => RetryPermission::Open,
-    };
+    let read = outcome.map_or(CalleeClaim::Missing, |outcome| outcome.read);
     // The layer counts hops from the client, people count them from the service that answered.
     let origin = outcome.and_then(|outcome| outcome.origin.as_ref());
     let origin = origin.map(|origin| (origin.service.to_string(), origin.hops.saturating_sub(1)));
-    Err(SeenError { status: Some(head.status.as_u16()), retry, origin })
+    Err(SeenError { status: Some(status), read, origin })
 }
 
 const CLIENT: &str = "client";

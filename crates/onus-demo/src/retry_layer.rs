@@ -8,8 +8,10 @@ use http::{HeaderName, Request, Response};
 use http_body_util::Full;
 use tower::retry::Policy;
 
-/// A retry layer below Onus. It retries every error at once, repeats the headers of the first
-/// attempt and says which attempt it is.
+use crate::protocol::is_error;
+
+/// A retry layer below Onus. It retries every error that it sees in the head of an answer at once,
+/// repeats the headers of the first attempt and says which attempt it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryLayer {
     /// The most attempts, the first included.
@@ -44,7 +46,7 @@ impl<B, E> Policy<Request<Full<Bytes>>, Response<B>, E> for Attempts {
     ) -> Option<Ready<()>> {
         if let Ok(response) = result {
             let vetoed = self.obeys_vetoes && response.headers().contains_key(VETO);
-            if vetoed || !response.status().is_server_error() {
+            if vetoed || !is_error(response) {
                 return None;
             }
         }

@@ -1,6 +1,6 @@
-//! The listening side of a service: HTTP/1.1, with the count beside what it serves.
+//! The listening side of a service: HTTP/1.1 and HTTP/2, whatever a client begins with, with the
+//! count beside what it serves.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,9 +8,10 @@ use http::{Request, Response};
 use http_body::Body;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use onus::replay::BoxError;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tower::Service as TowerService;
@@ -29,7 +30,8 @@ where
     S: TowerService<Request<Incoming>, Response = Response<B>, Error = NoAnswer>,
     S: Clone + Send + 'static,
     S::Future: Send,
-    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
 {
     let mut connections = JoinSet::new();
     loop {
@@ -50,7 +52,8 @@ where
     S: TowerService<Request<Incoming>, Response = Response<B>, Error = NoAnswer>,
     S: Clone + Send + 'static,
     S::Future: Send,
-    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
 {
     // Without it a small answer waits for the caller's acknowledgement; it is slower, not wrong.
     let _ = stream.set_nodelay(true);
@@ -69,5 +72,10 @@ where
         }
     });
     // How a connection ends is seen by its caller.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), front).await;
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server.http2().max_concurrent_streams(STREAMS_MAX);
+    let _ = server.serve_connection(TokioIo::new(stream), front).await;
 }
+
+/// Requests that hang are many at a time, and all of a caller's may share a connection.
+const STREAMS_MAX: u32 = 4096;

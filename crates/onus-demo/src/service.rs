@@ -4,15 +4,14 @@ use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
-use http_body_util::Full;
 use onus::InboundScope;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::callee::Callee;
 use crate::fault::{Arrived, What};
 use crate::key::Key;
+use crate::protocol::{AnswerBody, Protocol};
 use crate::settled::AtWork;
 use crate::topology::{CallOrder, Coverage, ServiceConfig};
 
@@ -20,6 +19,7 @@ use crate::topology::{CallOrder, Coverage, ServiceConfig};
 #[derive(Debug)]
 pub(crate) struct Service {
     config: ServiceConfig,
+    protocol: Protocol,
     callees: Vec<Callee>,
     handled: AtomicU64,
     by_key: [AtomicU64; Key::COUNT],
@@ -30,13 +30,14 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(
         config: ServiceConfig,
+        protocol: Protocol,
         callees: Vec<Callee>,
         seed: u64,
         at_work: AtWork,
     ) -> Self {
         let random = Mutex::new(fastrand::Rng::with_seed(seed));
         let by_key = array::from_fn(|_| AtomicU64::new(0));
-        Self { config, callees, handled: AtomicU64::new(0), by_key, random, at_work }
+        Self { config, protocol, callees, handled: AtomicU64::new(0), by_key, random, at_work }
     }
 
     /// Requests that have arrived at the handler.
@@ -53,7 +54,7 @@ impl Service {
     pub(crate) async fn handle(
         self: Arc<Self>,
         key: Option<Key>,
-    ) -> Result<Response<Full<Bytes>>, NoAnswer> {
+    ) -> Result<Response<AnswerBody>, NoAnswer> {
         let arrived = self.count(key);
         if self.happens(What::Hangs, arrived) {
             return std::future::pending().await;
@@ -67,9 +68,7 @@ impl Service {
         if self.happens(What::Stalls, arrived) {
             return std::future::pending().await;
         }
-        let mut response = Response::new(Full::default());
-        *response.status_mut() = status;
-        Ok(response)
+        Ok(self.protocol.answer(status, self.config.head_first))
     }
 
     fn count(&self, key: Option<Key>) -> Arrived {

@@ -6,6 +6,7 @@ use onus::{Annotation, ErrorSet, Mode, RetryPolicy};
 
 use crate::error::DemoError;
 use crate::fault::Fault;
+use crate::protocol::Protocol;
 use crate::retry_layer::RetryLayer;
 
 /// The services of a cluster; the first is the one that clients call.
@@ -13,6 +14,8 @@ use crate::retry_layer::RetryLayer;
 pub struct Topology {
     /// The services, in any order but for the first.
     pub services: Vec<ServiceConfig>,
+    /// How they talk, and how clients talk to them.
+    pub protocol: Protocol,
     /// What random failures are drawn from.
     pub seed: u64,
 }
@@ -36,6 +39,9 @@ pub struct ServiceConfig {
     pub silent_claims: bool,
     /// Whether a handler goes on when its caller has gone.
     pub detached: bool,
+    /// Whether a gRPC answer's head is sent before its status is known: an error is then in the
+    /// trailers, else in one block with the head.
+    pub head_first: bool,
     /// What is wrong with the service itself; where several things happen to a request, all of
     /// them do.
     pub faults: Vec<Fault>,
@@ -102,7 +108,7 @@ impl Topology {
             }
             services.push(ServiceConfig::new(name));
         }
-        Self { services, seed: 0 }
+        Self { services, protocol: Protocol::default(), seed: 0 }
     }
 
     /// The service of this name.
@@ -142,6 +148,7 @@ impl ServiceConfig {
             shield: false,
             silent_claims: false,
             detached: false,
+            head_first: false,
             faults: Vec::new(),
         }
     }

@@ -104,7 +104,7 @@ fn number(value: impl ToString) -> Cell {
 fn seen(demo: &Demo, run: &Run) -> String {
     let Some((error, times)) = run.report.most_seen() else { return "no error".to_owned() };
     let mut text = error.to_string();
-    if error.retry == RetryPermission::Unsaid {
+    if error.retry() == RetryPermission::Unsaid {
         let why = if run.policy.owns() { "no claim" } else { "no claim, ownership is off" };
         let _ = write!(text, " ({why})");
     }

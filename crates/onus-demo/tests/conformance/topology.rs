@@ -10,13 +10,20 @@ use onus_demo::{
     CallOrder, CalleeConfig, Coverage, Fault, RetryLayer, ServiceConfig, Topology, What, When,
 };
 
+use super::Wire;
+
 /// The services of a vector, the root first.
-pub(super) fn of(vector: &TreeVector) -> Result<Topology, Unsupported> {
+pub(super) fn of(vector: &TreeVector, wire: Wire) -> Result<Topology, Unsupported> {
     let root = vector.root().ok_or("needs one root")?;
     let mut names: Vec<_> = vector.calls().into_keys().collect();
     names.sort_by_key(|name| *name != root);
-    let services = names.into_iter().map(|name| service(vector, name));
-    Ok(Topology { services: services.collect::<Result<_, _>>()?, seed: 0 })
+    let mut topology = Topology::chain([]);
+    topology.protocol = wire.protocol;
+    for name in names {
+        let service = service(vector, name)?;
+        topology.services.push(ServiceConfig { head_first: wire.head_first, ..service });
+    }
+    Ok(topology)
 }
 
 fn service(vector: &TreeVector, name: &str) -> Result<ServiceConfig, Unsupported> {
@@ -58,7 +65,7 @@ fn callee(vector: &TreeVector, node: &Node, edge: &TreeEdge) -> CalleeConfig {
         (RetriesBy::ObedientLayer, _) => (1, Some(RetryLayer { attempts, obeys_vetoes: true })),
     };
     let mut errors = ErrorSet::FAILURES;
-    errors.remove(EXCLUDED);
+    EXCLUDED.into_iter().for_each(|error| errors.remove(error));
     CalleeConfig {
         attempts,
         errors,
@@ -117,5 +124,5 @@ fn patience(vector: &TreeVector, name: &str) -> Duration {
 /// Long enough that a request always reaches its callee, on a busy machine too.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The one error that no policy covers.
-const EXCLUDED: CallError = CallError::Http(501);
+/// The one error that no policy covers, in HTTP and in gRPC.
+const EXCLUDED: [CallError; 2] = [CallError::Http(501), CallError::Grpc(15)];

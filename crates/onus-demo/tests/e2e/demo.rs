@@ -123,7 +123,7 @@ async fn the_client_reads_who_failed_first() {
     async fn check(demo: Demo, policy: Policy, text: &str, retry: RetryPermission) {
         let run = demo.run(policy).await.unwrap();
         let (seen, times) = run.report.most_seen().unwrap();
-        assert_eq!((seen.to_string().as_str(), seen.retry), (text, retry), "{policy:?}");
+        assert_eq!((seen.to_string().as_str(), seen.retry()), (text, retry), "{policy:?}");
         assert_eq!(times, demo.requests);
     }
     use RetryPermission::{Closed, Open, Unsaid};

@@ -1,6 +1,7 @@
 //! Real services on loopback, counted at `GET /count`.
 
 mod demo;
+mod grpc;
 mod hot_keys;
 mod http;
 mod topologies;

@@ -42,7 +42,7 @@ fn diamond(order: CallOrder) -> Case {
         service("D", &[]),
     ];
     services[4].faults = vec![Fault::always(What::Fails)];
-    Case(Topology { services, seed: 0 })
+    Case(Topology { services, ..Topology::chain([]) })
 }
 
 impl Case {
