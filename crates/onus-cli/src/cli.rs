@@ -1,7 +1,7 @@
 //! All that can be typed.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use onus_demo::{Demo, Node};
+use onus_demo::{Demo, Node, Protocol};
 
 /// Stops retry storms between services by error ownership.
 #[derive(Debug, Parser)]
@@ -16,7 +16,7 @@ pub(crate) enum Command {
     Demo(DemoOptions),
 }
 
-/// Show a retry storm, and ownership stopping it, on real HTTP traffic
+/// Show a retry storm, and ownership stopping it, on real HTTP or gRPC traffic
 ///
 /// Seven services A to G call each other in a chain on loopback, one of them fails, and a client
 /// sends requests to A. The same traffic runs under five retry policies; the table shows how many
@@ -66,6 +66,10 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) observe: bool,
 
+    /// How the services talk
+    #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Wire::Http1)]
+    pub(crate) protocol: Wire,
+
     /// How the result is printed
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,
@@ -84,7 +88,29 @@ impl DemoOptions {
             shield: self.shield,
             hang: self.hang,
             observe: self.observe,
+            protocol: self.protocol.into(),
             ..Demo::default()
+        }
+    }
+}
+
+/// How the services talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wire {
+    /// HTTP/1.1
+    Http1,
+    /// HTTP/2 without TLS
+    Http2,
+    /// gRPC, with claims in the block of its status
+    Grpc,
+}
+
+impl From<Wire> for Protocol {
+    fn from(wire: Wire) -> Self {
+        match wire {
+            Wire::Http1 => Self::Http1,
+            Wire::Http2 => Self::Http2,
+            Wire::Grpc => Self::Grpc,
         }
     }
 }
