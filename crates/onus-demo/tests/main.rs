@@ -5,3 +5,4 @@
 
 mod conformance;
 mod e2e;
+mod foreign;

@@ -8,14 +8,14 @@ use tokio::net::TcpStream;
 
 /// An answer as it came.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(known, _)| known == name);
         let value = found.next().map(|(_, value)| value.as_str());
         assert!(found.next().is_none(), "{name} twice in {self:?}");
@@ -23,7 +23,7 @@ impl Answer {
     }
 }
 
-pub(super) async fn get(address: SocketAddr, path: &str) -> Answer {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Answer {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -40,7 +40,7 @@ pub(super) async fn get(address: SocketAddr, path: &str) -> Answer {
 }
 
 /// What each service says it has handled.
-pub(super) async fn counts(cluster: &Cluster) -> Vec<u64> {
+pub(crate) async fn counts(cluster: &Cluster) -> Vec<u64> {
     let mut counts = Vec::new();
     for (_, address) in cluster.addresses() {
         let answer = get(*address, "/count").await;

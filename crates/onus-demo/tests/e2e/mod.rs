@@ -3,7 +3,7 @@
 mod demo;
 mod grpc;
 mod hot_keys;
-mod http;
+pub(crate) mod http;
 mod topologies;
 mod vectors;
 mod wire;
