@@ -12,5 +12,6 @@ mod repeats;
 mod resends;
 mod retries;
 mod scope;
+mod sick_instance;
 mod switch_file;
 mod time;
