@@ -2,6 +2,7 @@
 
 mod demo;
 mod grpc;
+mod hangs;
 mod hot_keys;
 pub(crate) mod http;
 mod topologies;

@@ -13,10 +13,10 @@ use super::http;
 const REQUESTS: u64 = 8;
 
 /// A topology to change, by letters of services.
-struct Case(Topology);
+pub(super) struct Case(pub(super) Topology);
 
 /// A chain of services with one letter each; all enforce and try twice, the last one fails.
-fn chain(names: &str) -> Case {
+pub(super) fn chain(names: &str) -> Case {
     let names: Vec<_> = names.split("").filter(|name| !name.is_empty()).collect();
     let mut topology = Topology::chain(names);
     for callee in topology.services.iter_mut().flat_map(|service| &mut service.callees) {
@@ -46,7 +46,7 @@ fn diamond(order: CallOrder) -> Case {
 }
 
 impl Case {
-    fn each(mut self, names: &str, change: impl Fn(&mut ServiceConfig)) -> Self {
+    pub(super) fn each(mut self, names: &str, change: impl Fn(&mut ServiceConfig)) -> Self {
         for name in names.chars() {
             change(self.0.service_mut(&name.to_string()).unwrap());
         }
@@ -58,7 +58,7 @@ impl Case {
         self
     }
 
-    fn off(self) -> Self {
+    pub(super) fn off(self) -> Self {
         self.all(|service| service.mode = Mode::Off)
     }
 
@@ -66,11 +66,11 @@ impl Case {
         self.each(names, |service| service.mode = Mode::Observe)
     }
 
-    fn context_lost(self, names: &str) -> Self {
+    pub(super) fn context_lost(self, names: &str) -> Self {
         self.each(names, |service| service.coverage = Coverage::ContextLost)
     }
 
-    fn without_onus(self, names: &str) -> Self {
+    pub(super) fn without_onus(self, names: &str) -> Self {
         self.each(names, |service| service.coverage = Coverage::NonCooperative)
     }
 
@@ -82,7 +82,7 @@ impl Case {
         self.each(names, |service| service.shield = true)
     }
 
-    fn attempts(self, names: &str, attempts: u32) -> Self {
+    pub(super) fn attempts(self, names: &str, attempts: u32) -> Self {
         self.each(names, |service| service.callees[0].attempts = attempts)
     }
 
