@@ -14,6 +14,7 @@ use onus::{AttemptError, CallError};
 use tokio::sync::oneshot;
 use tower::Service;
 
+use super::wire::{Blocks, Wire};
 use crate::cast::Pieces;
 
 /// A callee that answers when it is told to.
@@ -24,7 +25,8 @@ pub(super) struct Callee {
 
 /// An attempt that waits for its answer.
 pub(super) struct Attempt {
-    pub(super) path: String,
+    /// The name of the call.
+    pub(super) call: String,
     pub(super) headers: HeaderMap,
     answer: oneshot::Sender<Answer>,
 }
@@ -36,30 +38,36 @@ type Answer = Result<Response<Held>, Lost>;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lost(pub(super) AttemptError);
 
-/// A body that is held until it is let go of, or breaks.
+/// A body that is held until it is let go of, or breaks; then come its trailers.
 #[derive(Default)]
-pub(super) struct Held(Option<oneshot::Receiver<Lost>>);
+pub(super) struct Held {
+    breaks: Option<oneshot::Receiver<Lost>>,
+    trailers: Option<HeaderMap>,
+}
 
 impl Callee {
     /// The attempt that waits for this call.
-    pub(super) fn attempt_of(&self, path: &str) -> Option<Attempt> {
+    pub(super) fn attempt_of(&self, call: &str) -> Option<Attempt> {
         let mut waiting = self.waiting.lock().unwrap();
         // Attempts that were given up wait for nothing.
         waiting.retain(|attempt| !attempt.answer.is_closed());
-        let at = waiting.iter().position(|attempt| attempt.path == path)?;
+        let at = waiting.iter().position(|attempt| attempt.call == call)?;
         waiting.remove(at)
     }
 }
 
 impl Attempt {
-    pub(super) fn fail(self, reply: Result<Response<()>, Lost>) {
-        let _ = self.answer.send(reply.map(|reply| reply.map(|()| Held::default())));
+    pub(super) fn fail(self, reply: Result<Blocks, Lost>) {
+        let held = |(head, trailers): Blocks| head.map(|()| Held { breaks: None, trailers });
+        let _ = self.answer.send(reply.map(held));
     }
 
     /// Answers with a body that ends when the sender is dropped, or breaks when it is used.
-    pub(super) fn succeed(self) -> oneshot::Sender<Lost> {
-        let (breaks, body) = oneshot::channel();
-        let _ = self.answer.send(Ok(Response::new(Held(Some(body)))));
+    pub(super) fn succeed(self, wire: Wire) -> oneshot::Sender<Lost> {
+        let (breaks, broken) = oneshot::channel();
+        let (head, trailers) = wire.blocks(None, HeaderMap::new());
+        let held = Held { breaks: Some(broken), trailers };
+        let _ = self.answer.send(Ok(head.map(|()| held)));
         breaks
     }
 }
@@ -80,8 +88,8 @@ impl Service<Request<ReplayBody<Pieces>>> for Callee {
             // A body that was read is a body that is gone.
             let _ = body.collect().await;
             let (answer, answered) = oneshot::channel();
-            let path = head.uri.path().trim_start_matches('/').to_owned();
-            waiting.lock().unwrap().push_back(Attempt { path, headers: head.headers, answer });
+            let call = head.uri.query().unwrap_or_default().to_owned();
+            waiting.lock().unwrap().push_back(Attempt { call, headers: head.headers, answer });
             answered.await.unwrap_or(Err(Lost(CallError::Reset.into())))
         })
     }
@@ -95,13 +103,17 @@ impl Body for Held {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Lost>>> {
-        let Some(held) = &mut self.0 else { return Poll::Ready(None) };
-        let broken = ready!(Pin::new(held).poll(cx));
-        self.0 = None;
-        Poll::Ready(broken.ok().map(Err))
+        if let Some(breaks) = &mut self.breaks {
+            let broken = ready!(Pin::new(breaks).poll(cx));
+            self.breaks = None;
+            if let Ok(lost) = broken {
+                return Poll::Ready(Some(Err(lost)));
+            }
+        }
+        Poll::Ready(self.trailers.take().map(|block| Ok(Frame::trailers(block))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_none()
+        self.breaks.is_none() && self.trailers.is_none()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderMap, Method, Request, header};
 use http_body_util::BodyExt;
 use onus::{CallError, CallOutcome};
 use onus_conformance::step::{Failed, Method as MethodName};
@@ -13,6 +13,7 @@ use tower::ServiceExt;
 
 use super::callee::{Attempt, Callee, Lost};
 use super::setup::{self, Client};
+use super::wire::{Blocks, GRPC, METHOD, Wire};
 use crate::cast::Pieces;
 
 /// How a call ended for the application.
@@ -36,14 +37,13 @@ pub(super) async fn work(client: Client, request: Request<Pieces>, end: Arc<Mute
 
 pub(super) fn request(name: &str, method: MethodName, replayable: bool) -> Request<Pieces> {
     let mut request = Request::new(setup::body(replayable));
-    *request.uri_mut() = format!("/{name}").parse().unwrap();
+    *request.uri_mut() = format!("{METHOD}?{name}").parse().unwrap();
     match method {
         MethodName::Safe => {}
         MethodName::Unsafe => *request.method_mut() = Method::POST,
         MethodName::Grpc => {
             *request.method_mut() = Method::POST;
-            let grpc = HeaderValue::from_static("application/grpc");
-            request.headers_mut().insert(header::CONTENT_TYPE, grpc);
+            request.headers_mut().insert(header::CONTENT_TYPE, GRPC);
         }
     }
     request
@@ -56,16 +56,16 @@ pub(super) fn allow(request: &mut Request<Pieces>, time: Duration) {
 }
 
 /// What the callee answers; its claim names the call as its origin.
-pub(super) fn reply(name: &str, step: &Failed, error: CallError) -> Result<Response<()>, Lost> {
-    let mut reply = match error {
-        CallError::Http(status) => Response::builder().status(status),
-        CallError::Grpc(code) => Response::builder()
-            .header(header::CONTENT_TYPE, "application/grpc")
-            .header("grpc-status", code.to_string()),
-        CallError::Connect | CallError::Reset | CallError::Protocol | CallError::Timeout => {
-            return Err(Lost(error.into()));
-        }
-    };
+pub(super) fn reply(
+    name: &str,
+    step: &Failed,
+    error: CallError,
+    wire: Wire,
+) -> Result<Blocks, Lost> {
+    if !error.is_reply() {
+        return Err(Lost(error.into()));
+    }
+    let mut lines = HeaderMap::new();
     if let Some(claim) = step.claim {
         let token = match claim {
             Claim::Claimed => "claimed",
@@ -75,12 +75,13 @@ pub(super) fn reply(name: &str, step: &Failed, error: CallError) -> Result<Respo
         };
         let attempt = step.attempt.map(|attempt| format!(";attempt={attempt}"));
         let attempt = attempt.unwrap_or_default();
-        reply = reply.header("onus-claim", format!("{token}{attempt};origin=\"{name}\""));
+        let claim = format!("{token}{attempt};origin=\"{name}\"");
+        lines.insert("onus-claim", claim.parse().unwrap());
     }
     if let Some(pushback) = setup::pushback(step.pushback) {
-        reply = reply.header("grpc-retry-pushback-ms", pushback);
+        lines.insert("grpc-retry-pushback-ms", pushback.parse().unwrap());
     }
-    Ok(reply.body(()).unwrap())
+    Ok(wire.blocks(Some(error), lines))
 }
 
 /// Lets everybody do what there is to do, without a wait.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use http::{Request, Response};
+use http::{HeaderMap, HeaderValue};
 use onus::{CallError, Onus};
 use onus_conformance::step::{Draws, Edge, Ends, Failed, Load, Method, Then};
 use onus_conformance::{Fact, Observation, Unsupported};
@@ -13,7 +13,8 @@ use super::draws::{Asked, prepare};
 use super::events::take_decisions;
 use super::request::Running;
 use super::setup::{self, Client};
-use crate::cast::{Pieces, counted};
+use super::wire::Wire;
+use crate::cast::counted;
 
 /// Makes the calls, and tells how many ended as asked.
 pub(super) async fn run(
@@ -21,10 +22,11 @@ pub(super) async fn run(
     client: &(Client, Callee),
     setup: &Edge,
     load: &Load,
+    wire: Wire,
 ) -> Result<Observation, Unsupported> {
     let mut as_asked = 0;
     for _ in 0..load.calls {
-        as_asked += u32::from(one(onus, client.clone(), setup, load.ends).await?);
+        as_asked += u32::from(one(onus, client.clone(), setup, load.ends, wire).await?);
     }
     Ok([Fact::Loaded(as_asked)].into())
 }
@@ -35,10 +37,11 @@ async fn one(
     (client, callee): (Client, Callee),
     setup: &Edge,
     ends: Ends,
+    wire: Wire,
 ) -> Result<bool, Unsupported> {
-    let running = Running::arrive(onus, Request::get("/").body(Pieces::empty()).unwrap());
+    let running = Running::arrive(onus, wire.request());
     let end = Arc::new(Mutex::new(None));
-    let work = work(client, request("load", Method::Safe, true), end.clone());
+    let work = work(client, request("load", wire.method(Method::Safe), true), end.clone());
     running.run(move || drop(onus::spawn(work)));
     let (cause, claim) = match ends {
         Ends::Ok => (None, None),
@@ -46,11 +49,11 @@ async fn one(
         Ends::ProbedOk | Ends::ProbedFailed => (Some("probe"), Some("unclaimed")),
     };
     let fails = || {
-        let mut reply = Response::builder().status(503);
+        let mut lines = HeaderMap::new();
         if let Some(claim) = claim {
-            reply = reply.header("onus-claim", claim);
+            lines.insert("onus-claim", HeaderValue::from_static(claim));
         }
-        Ok(reply.body(()).unwrap())
+        Ok(wire.blocks(Some(wire.error()), lines))
     };
     let mut as_asked = true;
     take_decisions();
@@ -65,7 +68,7 @@ async fn one(
         attempt = next;
     }
     match ends {
-        Ends::Ok | Ends::RetriedOk | Ends::ProbedOk => drop(attempt.succeed()),
+        Ends::Ok | Ends::RetriedOk | Ends::ProbedOk => drop(attempt.succeed(wire)),
         Ends::RetriedFailed | Ends::ProbedFailed => {
             attempt.fail(fails());
             settle().await;
@@ -73,17 +76,18 @@ async fn one(
         }
     }
     settle().await;
-    drop(running.answer(200).await);
+    drop(running.answer(wire.answer(true)).await);
     Ok(as_asked)
 }
 
 /// Whether an answer, or the lack of one, is a failure of the callee.
-pub(super) async fn judge(error: CallError) -> Result<Observation, Unsupported> {
+pub(super) async fn judge(error: CallError, wire: Wire) -> Result<Observation, Unsupported> {
     let onus = Onus::builder("service").build().unwrap();
     let (layer, callee) = (onus.outbound("callee").classify_errors(setup::Kind), Callee::default());
     let client = tower::Layer::layer(&layer, callee.clone());
     let end = Arc::new(Mutex::new(None));
-    tokio::spawn(work(client, request("call", Method::Safe, true), end.clone()));
+    let request = request("call", wire.method(Method::Safe), true);
+    tokio::spawn(work(client, request, end.clone()));
     let attempt = next_attempt(&callee, "call", &end).await.ok_or("saw no attempt")?;
     let plain = Failed {
         call: None,
@@ -98,7 +102,7 @@ pub(super) async fn judge(error: CallError) -> Result<Observation, Unsupported> 
         shadow: None,
         wait: None,
     };
-    attempt.fail(reply("call", &plain, error));
+    attempt.fail(reply("call", &plain, error, wire));
     settle().await;
     let failures = counted(&onus, "onus_calls_total", &[("outcome", "error")]);
     Ok([Fact::Failure(failures == 1)].into())

@@ -10,6 +10,7 @@ mod seen;
 mod service;
 mod setup;
 mod tree;
+mod wire;
 
 use onus_conformance::{
     Counts, Host, Observation, StepVector, TreeVector, Unsupported, Vectors, run_all,
@@ -17,23 +18,35 @@ use onus_conformance::{
 
 use crate::cast::paused;
 
+use self::wire::Wire;
+
 /// The layers around handlers and clients of this process.
-struct Layers;
+struct Layers(Wire);
 
 impl Host for Layers {
     fn name(&self) -> &str {
-        "layers"
+        match self.0 {
+            Wire::Http => "layers",
+            Wire::OneBlock => "layers, gRPC in one block",
+            Wire::Trailers => "layers, gRPC with trailers",
+        }
     }
 
     fn run_steps(&mut self, vector: &StepVector) -> Result<Vec<Observation>, Unsupported> {
         if let Some((_, why)) = OTHERWISE.iter().find(|(name, _)| *name == vector.name) {
             return Err((*why).into());
         }
-        paused(service::run(vector))
+        if let Some(why) = self.0.differs(vector) {
+            return Err(why.into());
+        }
+        paused(service::run(vector, self.0))
     }
 
     fn run_tree(&mut self, vector: &TreeVector) -> Result<Counts, Unsupported> {
-        paused(tree::run(vector))
+        match self.0 {
+            Wire::Http => paused(tree::run(vector)),
+            Wire::OneBlock | Wire::Trailers => Err("is acted out by services on sockets".into()),
+        }
     }
 }
 
@@ -62,9 +75,34 @@ const UNSUPPORTED: [&str; 12] = [
     "off, rows 2, 3, 5, 6, 7 and 9 go on",
 ];
 
+/// What does not come up over gRPC beside those: see [`Wire::differs`].
+const NOT_GRPC: [&str; 6] = [
+    "declared attempts are assumed for the listed errors only",
+    "an answer whose body breaks has failed after all",
+    "errors of the protocol",
+    "row 3, the policy excludes the error",
+    "row 3, a policy without a list covers every error",
+    "row 3, unsafe methods are retried only if the policy says so",
+];
+
 #[test]
 fn layers_pass_the_vectors() {
-    let report = run_all(&mut Layers, &Vectors::shipped());
+    let report = run_all(&mut Layers(Wire::Http), &Vectors::shipped());
     report.assert_none_failed();
     assert_eq!(report.unsupported().collect::<Vec<_>>(), UNSUPPORTED, "{report}");
+}
+
+#[test]
+fn layers_pass_the_steps_over_grpc() {
+    let vectors = Vectors::shipped();
+    let is_step = |name: &&str| vectors.steps.iter().any(|vector| vector.name == *name);
+    for wire in [Wire::OneBlock, Wire::Trailers] {
+        let report = run_all(&mut Layers(wire), &vectors);
+        report.assert_none_failed();
+        let unsupported: Vec<_> = report.unsupported().filter(is_step).collect();
+        let expected = vectors.steps.iter().map(|vector| vector.name.as_str());
+        let expected =
+            expected.filter(|name| UNSUPPORTED.contains(name) || NOT_GRPC.contains(name));
+        assert_eq!(unsupported, expected.collect::<Vec<_>>(), "{report}");
+    }
 }

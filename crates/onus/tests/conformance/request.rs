@@ -18,8 +18,8 @@ use crate::cast::Pieces;
 enum Order {
     /// Something in the scope of the request.
     Do(Box<dyn FnOnce() + Send>),
-    /// To answer with this status.
-    Answer(u16),
+    /// To answer so.
+    Answer(Response<Pieces>),
 }
 
 type Handled = Pin<Box<dyn Future<Output = Result<Response<Pieces>, Infallible>> + Send>>;
@@ -50,9 +50,9 @@ impl Running {
         self.orders.send(Order::Do(Box::new(run))).is_ok()
     }
 
-    /// Answers with this status.
-    pub(super) async fn answer(self, status: u16) -> Response<InboundBody<Pieces>> {
-        let _ = self.orders.send(Order::Answer(status));
+    /// Answers so.
+    pub(super) async fn answer(self, answer: Response<Pieces>) -> Response<InboundBody<Pieces>> {
+        let _ = self.orders.send(Order::Answer(answer));
         self.answer.await.unwrap()
     }
 
@@ -70,10 +70,7 @@ fn node(onus: &Onus, orders: UnboundedReceiver<Order>) -> InboundService<Service
             loop {
                 match orders.recv().await {
                     Some(Order::Do(run)) => run(),
-                    Some(Order::Answer(status)) => {
-                        let answer = Response::builder().status(status);
-                        return Ok(answer.body(Pieces::empty()).unwrap());
-                    }
+                    Some(Order::Answer(answer)) => return Ok(answer),
                     None => std::future::pending().await,
                 }
             }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::{HeaderValue, Request};
+use http::HeaderValue;
 use http_body_util::BodyExt;
-use onus::{AttemptError, CallError, Onus, Source, Switches};
+use onus::{AttemptError, Onus, Source, Switches};
 use onus_agent::wire::{ClaimHeaders, ParsedClaim, time_allowed};
 use onus_conformance::step::{
     Answer, Arrive, Because, Call, Failed, Handler, Method, ModeName, NotSent, Sent, Step,
@@ -24,11 +24,12 @@ use super::load;
 use super::request::Running;
 use super::seen::{facts, lessons, stopped};
 use super::setup::{self, Client, Foreseen};
-use crate::cast::{Pieces, Series, all_series};
+use super::wire::Wire;
+use crate::cast::{Series, all_series};
 
 /// Acts the steps out, in virtual time.
-pub(super) async fn run(vector: &StepVector) -> Result<Vec<Observation>, Unsupported> {
-    let mut stage = Stage::new(vector)?;
+pub(super) async fn run(vector: &StepVector, wire: Wire) -> Result<Vec<Observation>, Unsupported> {
+    let mut stage = Stage::new(vector, wire)?;
     let mut seen = Vec::new();
     for (number, step) in (1..).zip(&vector.steps) {
         let observation = stage.take(step).await;
@@ -39,6 +40,7 @@ pub(super) async fn run(vector: &StepVector) -> Result<Vec<Observation>, Unsuppo
 
 struct Stage<'a> {
     vector: &'a StepVector,
+    wire: Wire,
     onus: Onus,
     clients: BTreeMap<String, (Client, Callee)>,
     start: Instant,
@@ -67,7 +69,7 @@ struct Made {
 }
 
 impl<'a> Stage<'a> {
-    fn new(vector: &'a StepVector) -> Result<Self, Unsupported> {
+    fn new(vector: &'a StepVector, wire: Wire) -> Result<Self, Unsupported> {
         let onus = setup::onus(vector)?;
         let clients = setup::clients(&onus, vector);
         let limited = |step: &Step| {
@@ -80,6 +82,7 @@ impl<'a> Stage<'a> {
         }
         Ok(Self {
             vector,
+            wire,
             onus,
             clients,
             start: Instant::now(),
@@ -103,9 +106,10 @@ impl<'a> Stage<'a> {
             Step::Ok(step) => {
                 let name = step.call.clone().unwrap_or_else(|| self.latest.clone());
                 let breaking = self.foreseen.breaking.contains(&name);
+                let wire = self.wire;
                 let made = self.made(Some(&name))?;
                 let attempt = made.attempt.take().ok_or("saw no attempt")?;
-                made.breaks = Some(attempt.succeed()).filter(|_| breaking);
+                made.breaks = Some(attempt.succeed(wire)).filter(|_| breaking);
                 settle().await;
                 Ok(Observation::nothing())
             }
@@ -148,7 +152,7 @@ impl<'a> Stage<'a> {
             Step::Load(step) => {
                 let client = self.clients.get(&step.edge).ok_or("knows no such edge")?;
                 let setup = &self.vector.edges[&step.edge];
-                load::run(&self.onus, client, setup, step).await
+                load::run(&self.onus, client, setup, step, self.wire).await
             }
             Step::Tokens(step) => {
                 let balance = self.gauge("onus_budget_balance", &step.edge);
@@ -165,7 +169,7 @@ impl<'a> Stage<'a> {
                 let halvings = self.gauge("onus_brake_halvings", &step.edge);
                 Ok(Observation(halvings.map(|n| Fact::Halvings(n as u8)).into_iter().collect()))
             }
-            Step::Judge(step) => load::judge(step.error.0).await,
+            Step::Judge(step) => load::judge(step.error.0, self.wire).await,
             Step::Lot(_) => Err("shows no lots".into()),
             Step::Criteria(_) => Err("shows no criteria by themselves".into()),
         }
@@ -185,7 +189,7 @@ impl<'a> Stage<'a> {
             request.cancel();
         }
         self.calls.clear();
-        let mut request = Request::get("/").body(Pieces::empty()).unwrap();
+        let mut request = self.wire.request();
         let headers = request.headers_mut();
         if step.mark {
             headers.insert("onus-mark", HeaderValue::from_static("1"));
@@ -211,7 +215,8 @@ impl<'a> Stage<'a> {
     async fn start_call(&mut self, step: &Call) -> Result<(), Unsupported> {
         let (name, tied) = (step.name().to_owned(), step.tied);
         let (client, _) = self.clients.get(&step.edge).ok_or("knows no such edge")?;
-        let mut request = request(&name, step.method, !self.foreseen.unreplayable.contains(&name));
+        let method = self.wire.method(step.method);
+        let mut request = request(&name, method, !self.foreseen.unreplayable.contains(&name));
         if let Some(within) = step.within {
             allow(&mut request, within.0);
         }
@@ -290,12 +295,13 @@ impl<'a> Stage<'a> {
         let setup = &self.vector.edges[&edge];
         let asked = Asked::new(step.draws, setup.gate, setup.probes, self.waits_matter);
         take_decisions();
+        let wire = self.wire;
         let made = self.made(Some(&name))?;
-        let error = step.error.map_or(CallError::Http(503), |error| error.0);
+        let error = step.error.map_or_else(|| wire.error(), |error| error.0);
         prepare(asked);
         match (made.breaks.take(), made.attempt.take()) {
             (Some(breaks), _) => drop(breaks.send(Lost(error.into()))),
-            (None, Some(attempt)) => attempt.fail(reply(&name, step, error)),
+            (None, Some(attempt)) => attempt.fail(reply(&name, step, error, wire)),
             (None, None) => return Err("saw no attempt".into()),
         }
         settle().await;
@@ -310,21 +316,26 @@ impl<'a> Stage<'a> {
     async fn answer(&mut self, step: &Answer) -> Result<Observation, Unsupported> {
         let before = all_series(&self.onus);
         let request = self.request.take().ok_or("serves no request")?;
-        let status = match step.handler {
-            Handler::Error => 500,
-            Handler::Ok => 200,
+        let is_ok = match step.handler {
+            Handler::Error => false,
+            Handler::Ok => true,
             Handler::Cancelled => {
                 request.cancel();
                 settle().await;
                 return Ok([Fact::Claim(None), Fact::Vetoes(false)].into());
             }
         };
-        let (head, body) = request.answer(status).await.into_parts();
-        let _ = body.collect().await;
+        let (head, body) = request.answer(self.wire.answer(is_ok)).await.into_parts();
+        let trailers = body.collect().await.ok().and_then(|body| body.trailers().cloned());
+        let block = trailers.unwrap_or(head.headers);
         let after = all_series(&self.onus);
         let mut facts = lessons(&before, &after);
-        facts.push(Fact::Vetoes(head.headers.contains_key("x-envoy-ratelimited")));
-        let said = match ClaimHeaders::default().read(&head.headers) {
+        let vetoed = block.contains_key("x-envoy-ratelimited");
+        if vetoed != block.contains_key("grpc-retry-pushback-ms") && self.wire != Wire::Http {
+            return Err("sent one veto of two".into());
+        }
+        facts.push(Fact::Vetoes(vetoed));
+        let said = match ClaimHeaders::default().read(&block) {
             ParsedClaim::Valid(text) => Some(text),
             ParsedClaim::Absent => None,
             ParsedClaim::Invalid(why) => return Err(format!("sent {why:?}").into()),
