@@ -144,6 +144,13 @@ impl<R: Body> Body for OutboundBody<R> {
     }
 }
 
+/// No body, as tonic's interceptors answer where they refuse a call.
+impl<R: Body> Default for OutboundBody<R> {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl<R: Body> fmt::Debug for OutboundBody<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OutboundBody").field("size", &self.size_hint()).finish_non_exhaustive()
