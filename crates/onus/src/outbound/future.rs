@@ -136,6 +136,8 @@ where
                             return Poll::Ready(Ok(response));
                         }
                     },
+                    // A service that keeps the same time may be the first to be asked.
+                    Poll::Ready(Err(_)) if poll_timer(timer, cx).is_ready() => Attempted::TimedOut,
                     Poll::Ready(Err(error)) => Attempted::Error(error),
                     Poll::Pending => {
                         ready!(poll_timer(timer, cx));

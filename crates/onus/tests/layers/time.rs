@@ -88,6 +88,17 @@ fn attempts_and_calls_have_limits() {
 }
 
 #[test]
+fn an_error_that_comes_with_the_end_of_the_time_is_that_end() {
+    // [deadline-5]
+    let breaks = || Reply::breaks().after(ms(100));
+    let per_try = attempts(1).per_try_timeout(ms(100));
+    check(per_try, &[breaks()], &[0], (504, "not-configured", 100));
+    check(attempts(1).deadline(ms(100)), &[breaks()], &[0], (504, "not-configured", 100));
+    let ended = paused(call(attempts(1).deadline(ms(101)), vec![breaks()], get("/")));
+    assert_eq!((ended.answer, ended.at), (Err("the connection broke"), 100));
+}
+
+#[test]
 fn a_retry_that_has_waited_too_long_is_not_sent() {
     // [deadline-1] [criteria-4]
     let (seen, stop, attempts) = paused(async {
