@@ -39,6 +39,7 @@
 //! | `axum` | axum 0.8 | procedures from the router's route templates; without it the HTTP method stands alone |
 //! | `reqwest` | reqwest 0.13 | `OutboundLayer::reqwest` and module `reqwest`, a client with reqwest's methods |
 //! | `hyper` | hyper 1, hyper-util 0.1 | `OutboundLayer::hyper` and module `hyper` |
+//! | `tonic` | tonic 0.14 | `OutboundLayer::tonic` and module `tonic`, a channel for generated clients |
 //!
 //! # Where to look
 //!
@@ -70,6 +71,8 @@ pub mod reqwest;
 mod scope;
 mod switch_file;
 mod told;
+#[cfg(feature = "tonic")]
+pub mod tonic;
 
 pub use onus_agent::{
     Annotation, Arm, CallError, CallOutcome, CalleeClaim, ConfigError, EdgeClass, ErrorSet, Limits,

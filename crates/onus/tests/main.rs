@@ -10,5 +10,5 @@ mod conformance;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
-#[cfg(all(feature = "axum", feature = "hyper", feature = "reqwest"))]
+#[cfg(all(feature = "axum", feature = "hyper", feature = "reqwest", feature = "tonic"))]
 mod sockets;

@@ -58,6 +58,22 @@ impl<B> ReplayBody<B> {
         Self { kind: Kind::Replay { reader }, attempt }
     }
 
+    /// The caller's body as it was, where this is nothing else.
+    ///
+    /// # Errors
+    ///
+    /// This body, where it can be sent again or its digest is asked for.
+    #[cfg(feature = "tonic")]
+    pub(crate) fn into_once(self) -> Result<B, Self> {
+        match self.kind {
+            Kind::Once { body, digest: None } => Ok(body),
+            kind
+            @ (Kind::Empty | Kind::Once { .. } | Kind::Replay { .. } | Kind::Failed { .. }) => {
+                Err(Self { kind, attempt: self.attempt })
+            }
+        }
+    }
+
     /// The attempt that this body belongs to.
     pub fn attempt(&self) -> Attempt {
         self.attempt

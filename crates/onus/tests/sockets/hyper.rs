@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::{Layer, ServiceExt, service_fn};
 
 use super::peer::{Answers, Peer};
+use super::until;
 use crate::cast::{Piece, Pieces, counted, outcome, read, said};
 
 type Wrapped = OutboundService<Client<HttpConnector, ReplayBody<Pieces>>, HyperErrors>;
@@ -212,15 +213,6 @@ async fn a_caller_that_goes_away_cancels_the_call() {
     until(|| counted(&onus, "onus_requests_total", &cancelled) == 1).await;
     assert_eq!(counted(&onus, "onus_calls_total", &[("outcome", "abandoned")]), 1);
     assert_eq!(counted(&onus, "onus_edge_requests_total", &[]), 0);
-}
-
-async fn until(holds: impl Fn() -> bool) {
-    let waits = async {
-        while !holds() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), waits).await.expect("it comes to hold");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! A server on loopback that does what a function says, and notes what it was sent.
+//! A server on loopback that does what a function says, and notes what it was sent; over HTTP/1, or
+//! over HTTP/2 where the client begins so.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -7,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
@@ -45,7 +46,10 @@ impl Peer {
                 noted.lock().unwrap().connections += 1;
                 let noted = noted.clone();
                 let service = service_fn(move |request| answer(noted.clone(), answers, request));
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+                tokio::spawn(async move {
+                    let server = auto::Builder::new(TokioExecutor::new());
+                    server.serve_connection(TokioIo::new(stream), service).await
+                });
             }
         });
         Self { address, notes, accepting: accepting.abort_handle() }
