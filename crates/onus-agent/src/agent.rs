@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use onus_core::{Arm, EdgeId, Lot, Mode, Share, Timestamp};
 
+use crate::call_facts::CallStart;
 use crate::config::{AgentConfig, CalleeRules, ConfigError};
 use crate::correlator::{self, Correlator, Found, Token};
 use crate::counters::Counter;
@@ -14,7 +15,7 @@ use crate::edges::{Edge, EdgeKey, EdgeTable};
 use crate::guard::guard;
 use crate::inbound::{Arrival, Inbound};
 use crate::learning::Schedule;
-use crate::outbound::{CallStart, Outbound};
+use crate::outbound::Outbound;
 use crate::procedures::ProcedureTable;
 use crate::switch::{Source, SwitchError, SwitchFile, Switchboard, Switches};
 use crate::symbols::{Procedure, Symbol, Symbols};

@@ -6,6 +6,7 @@
 //! never waits, and takes the time as an argument. All it remembers is bounded.
 
 mod agent;
+mod call_facts;
 pub mod classify;
 mod config;
 pub mod correlator;
@@ -32,12 +33,13 @@ pub use onus_core::{
 pub use onus_learn::Annotation;
 
 pub use crate::agent::Agent;
+pub use crate::call_facts::{CallOutcome, CallStart, FailedAttempt};
 pub use crate::config::{AgentConfig, ConfigError, Limits};
 pub use crate::edges::Edge;
 #[cfg(feature = "fault-injection")]
 pub use crate::guard::fault_injection;
 pub use crate::inbound::{Inbound, Origin};
-pub use crate::outbound::{CallOutcome, CallStart, FailedAttempt, Outbound};
+pub use crate::outbound::Outbound;
 pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
 pub use crate::switch::{Source, SwitchError, SwitchFile, Switches};
 pub use crate::symbols::{Procedure, Symbol, Symbols};

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 use onus_core::{
-    Arm, BrakeEvent, CallError, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause,
-    SlotId, Stop, Terms, Timestamp, Verdict,
+    Arm, BrakeEvent, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause, SlotId,
+    Stop, Terms, Timestamp, Verdict,
 };
 
 use crate::agent::Agent;
+use crate::call_facts::{CallOutcome, CallStart, FailedAttempt};
 use crate::counters::Place;
 use crate::edges::Edge;
 use crate::inbound::{CallIdentity, Inbound, Origin};
@@ -51,45 +52,6 @@ enum Stage {
     /// Answered without an error, and the answer has been read to its end.
     Closed,
     Failed,
-}
-
-/// What a host knows of a call before its first attempt.
-#[derive(Clone, Copy, Debug)]
-pub struct CallStart {
-    /// What the request's method says about sending it twice.
-    pub method: MethodKind,
-    /// A hash of method, path and query.
-    pub head: u64,
-    /// A digest of the body, if it is known already.
-    pub body: Option<u64>,
-    /// Random bits, for the lot of a call that belongs to no request.
-    pub bits: u64,
-}
-
-/// A failed attempt, as a host sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct FailedAttempt<'a> {
-    /// What went wrong.
-    pub error: CallError,
-    /// The header block that carries the outcome, if there was a reply.
-    pub headers: Option<&'a HeaderMap>,
-    /// Whether the request can be sent again and no response has been passed on.
-    pub replayable: bool,
-    /// The wall clock, for a `Retry-After` that names a date.
-    pub wall: SystemTime,
-}
-
-/// How a call that failed for good looks to the application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallOutcome {
-    /// Why there was no further attempt.
-    pub stop: Stop,
-    /// What the last attempt read.
-    pub read: CalleeClaim,
-    /// Attempts by anyone.
-    pub attempts: u32,
-    /// The service that first failed and how many hops below this one it is, as the callee says.
-    pub origin: Option<Origin>,
 }
 
 impl Outbound {
