@@ -18,6 +18,11 @@ pub struct CallStart {
     pub body: Option<u64>,
     /// Random bits, for the lot of a call that belongs to no request.
     pub bits: u64,
+    /// Whether the transport below ends an attempt by itself when the time in `grpc-timeout` is
+    /// over, as gRPC libraries do. If that were the time which the callee has, its answer at the
+    /// last moment would never be read: attempts then say it in the other header, and leave the
+    /// transport longer than this caller listens.
+    pub timed_below: bool,
 }
 
 /// A failed attempt, as a host sees it.

@@ -25,6 +25,8 @@ pub struct Outbound {
     identity: CallIdentity,
     /// What the application's request carries.
     carried: Carried,
+    /// See [`CallStart::timed_below`].
+    timed_below: bool,
     stage: Stage,
     /// What let the retry pass that is under way, or waits to be sent, and what an enforcing caller
     /// would have stopped it for.
@@ -111,8 +113,9 @@ impl Outbound {
                 (Owner::Nobody(agent.clone()), begin(None, None))
             }
         };
+        let timed_below = start.timed_below;
         let (stage, retry, origin) = (Stage::Unsent, None, None);
-        Self { owner, edge, call, identity, carried, stage, retry, origin }
+        Self { owner, edge, call, identity, carried, timed_below, stage, retry, origin }
     }
 
     /// The edge of the call.
@@ -185,9 +188,13 @@ impl Outbound {
         per_try: Option<Duration>,
         now: Timestamp,
     ) {
+        let grpc = self.call.terms().method == MethodKind::Grpc;
+        let apart = grpc && self.timed_below;
         if let Some(allowed) = self.call.time_for_attempt(per_try, now) {
-            let grpc = self.call.terms().method == MethodKind::Grpc;
-            wire::write_time_allowed(headers, allowed, grpc);
+            wire::write_time_allowed(headers, allowed, grpc && !apart);
+        }
+        if apart && let Some(longer) = self.call.time_for_transport(per_try, now) {
+            wire::write_time_allowed(headers, longer, true);
         }
     }
 

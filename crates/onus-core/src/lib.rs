@@ -41,7 +41,7 @@ pub use brake::{Brake, BrakeEvent};
 pub use budget::{BudgetConfig, Deposit, RetryBudget};
 pub use claim::{CalleeClaim, Claim, ClaimReason};
 pub use criteria::{Ending, criteria_met};
-pub use deadline::time_for_callee;
+pub use deadline::{time_for_callee, time_for_transport};
 pub use decision::{Facts, PushbackFact, Stop, decide, decide_unsuppressed};
 pub use draw::Draw;
 pub use edge::{EdgeClass, EdgeId, EdgeState};

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::claim::{CalleeClaim, Claim};
 use crate::criteria::{Ending, criteria_met};
-use crate::deadline::time_for_callee;
+use crate::deadline::{time_for_callee, time_for_transport};
 use crate::decision::{Facts, PushbackFact, Stop, decide, decide_unsuppressed};
 use crate::draw::Draw;
 use crate::edge::EdgeState;
@@ -214,8 +214,23 @@ impl OutboundCall {
     /// attempt's own limit where that is shorter, less the margin; `None` without either.
     #[must_use]
     pub fn time_for_attempt(&self, per_try: Option<Duration>, now: Timestamp) -> Option<Duration> {
+        self.time_left(per_try, now).map(time_for_callee)
+    }
+
+    /// The time after which a transport that gives up by itself may end an attempt; `None` where
+    /// [`Self::time_for_attempt`] is.
+    #[must_use]
+    pub fn time_for_transport(
+        &self,
+        per_try: Option<Duration>,
+        now: Timestamp,
+    ) -> Option<Duration> {
+        self.time_left(per_try, now).map(time_for_transport)
+    }
+
+    fn time_left(&self, per_try: Option<Duration>, now: Timestamp) -> Option<Duration> {
         let left = self.terms.deadline.map(|deadline| deadline.saturating_since(now));
-        left.into_iter().chain(per_try).min().map(time_for_callee)
+        left.into_iter().chain(per_try).min()
     }
 
     /// An attempt leaves the host.

@@ -56,7 +56,7 @@ impl<C> OutboundLayer<C> {
     /// Wraps a channel of tonic.
     #[must_use]
     pub fn tonic(self, channel: transport::Channel) -> Channel {
-        self.classify_errors(TonicErrors).layer(Transport(channel))
+        self.classify_errors(TonicErrors).timed_below().layer(Transport(channel))
     }
 }
 

@@ -114,6 +114,7 @@ impl Service {
             head: head(target.route),
             body: target.body.map(digest),
             bits: 0,
+            timed_below: false,
         };
         let inbound = inbound.cloned();
         let carries = headers(target.carries);

@@ -15,6 +15,8 @@ pub(crate) struct Hop<C> {
     pub(crate) callee: Callee,
     pub(crate) procedure: Option<ProcedureFn>,
     pub(crate) classify: C,
+    /// Whether the wrapped service ends an attempt when the time in `grpc-timeout` is over.
+    pub(crate) timed_below: bool,
 }
 
 /// Which service is called.

@@ -17,11 +17,13 @@ pub struct OutboundLayer<C = Unclassified> {
     callee: Callee,
     procedure: Option<ProcedureFn>,
     classify: C,
+    timed_below: bool,
 }
 
 impl OutboundLayer {
     pub(crate) fn new(onus: Onus, callee: Callee) -> Self {
-        Self { onus, callee, procedure: None, classify: Unclassified }
+        let (procedure, classify) = (None, Unclassified);
+        Self { onus, callee, procedure, classify, timed_below: false }
     }
 }
 
@@ -41,7 +43,15 @@ impl<C> OutboundLayer<C> {
     /// [`ClassifyError`](super::ClassifyError).
     #[must_use]
     pub fn classify_errors<D>(self, classify: D) -> OutboundLayer<D> {
-        OutboundLayer { onus: self.onus, callee: self.callee, procedure: self.procedure, classify }
+        let Self { onus, callee, procedure, timed_below, .. } = self;
+        OutboundLayer { onus, callee, procedure, classify, timed_below }
+    }
+
+    /// The wrapped service ends an attempt by itself when the time in `grpc-timeout` is over.
+    #[cfg(feature = "tonic")]
+    pub(crate) fn timed_below(mut self) -> Self {
+        self.timed_below = true;
+        self
     }
 }
 
@@ -54,6 +64,7 @@ impl<S, C: Clone> Layer<S> for OutboundLayer<C> {
             callee: self.callee.clone(),
             procedure: self.procedure.clone(),
             classify: self.classify.clone(),
+            timed_below: self.timed_below,
         };
         OutboundService::new(inner, Arc::new(hop))
     }

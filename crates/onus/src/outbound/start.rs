@@ -40,6 +40,7 @@ impl Start {
             head: if inbound.is_some() { head_hash(&head) } else { 0 },
             body: request.body().is_end_stream().then_some(onus.empty_body()),
             bits: fastrand::u64(..),
+            timed_below: hop.timed_below,
         };
         Self { inbound, edge, call }
     }

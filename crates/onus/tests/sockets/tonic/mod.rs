@@ -7,6 +7,7 @@ mod headers;
 mod node;
 mod statuses;
 mod streams;
+mod time;
 mod wire;
 
 /// Two attempts, and nothing else that could stop a retry.
