@@ -1,4 +1,6 @@
 //! The time that a caller allows, and callers who go.
+//!
+//! The clock stands still while there is anything to do: on loopback what was sent is there at once.
 
 use std::time::Duration;
 
@@ -33,7 +35,7 @@ fn told(sent: &Request<Bytes>) -> (Option<u64>, Option<u64>) {
     (callee, channel)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_attempt_is_told_what_is_left_of_the_callers_time() {
     // [deadline-1] [deadline-2] [deadline-3] [deadline-8]
     let told = told_by(true).await;
@@ -46,7 +48,7 @@ async fn each_attempt_is_told_what_is_left_of_the_callers_time() {
     assert!(second <= first - 100, "{told:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_observing_service_leaves_time_alone() {
     // [mode-10]
     assert_eq!(told_by(false).await, [(None, None); 2]);
@@ -76,7 +78,7 @@ async fn told_by(enforce: bool) -> Vec<(Option<u64>, Option<u64>)> {
     peer.take().iter().map(told).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_attempt_ends_by_the_clock_of_its_caller_and_not_by_that_of_the_channel() {
     // [deadline-8]
     let peer = Peer::start(|_, _| None).await;
@@ -89,7 +91,7 @@ async fn an_attempt_ends_by_the_clock_of_its_caller_and_not_by_that_of_the_chann
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_answers_with_a_claim_before_its_caller_gives_up() {
     // [deadline-5] [claim-12]
     let ledger = Onus::builder("ledger").enforce().build().unwrap();
@@ -110,7 +112,7 @@ async fn a_service_answers_with_a_claim_before_its_caller_gives_up() {
     assert_eq!(answer.headers()["grpc-status"], (Code::DeadlineExceeded as i32).to_string());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_time_of_a_caller_without_onus_is_kept() {
     // [deadline-5] [claim-12]
     let ledger = Onus::builder("ledger").enforce().build().unwrap();
