@@ -3,6 +3,7 @@
 use bytes::{BufMut, Bytes};
 use onus::RetryPolicy;
 
+mod errors;
 mod headers;
 mod node;
 mod statuses;

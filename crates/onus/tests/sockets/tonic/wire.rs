@@ -64,7 +64,11 @@ pub(super) fn channel(address: std::net::SocketAddr) -> Channel {
 
 impl Client {
     pub(super) fn new(onus: &Onus, callee: &str, address: std::net::SocketAddr) -> Self {
-        Self(Grpc::new(onus.outbound(callee).tonic(channel(address))))
+        Self::over(onus.outbound(callee).tonic(channel(address)))
+    }
+
+    pub(super) fn over(channel: onus::tonic::Channel) -> Self {
+        Self(Grpc::new(channel))
     }
 }
 
