@@ -40,6 +40,7 @@
 //! | `reqwest` | reqwest 0.13 | `OutboundLayer::reqwest` and module `reqwest`, a client with reqwest's methods |
 //! | `hyper` | hyper 1, hyper-util 0.1 | `OutboundLayer::hyper` and module `hyper` |
 //! | `tonic` | tonic 0.14 | `OutboundLayer::tonic` and module `tonic`, a channel for generated clients |
+//! | `test` | tests of a service | module `test`, a callee that answers by a script |
 //!
 //! # Where to look
 //!
@@ -53,6 +54,7 @@
 //! | keep the request in other tasks | [`spawn()`], [`InboundScope`] |
 //! | read why a call failed | [`CallOutcome`], [`Stop`], [`Origin`] |
 //! | choose how far ownership reaches | [`Mode`], [`Share`], [`Switches`] |
+//! | test a service | module `test`, with the feature of that name |
 //!
 //! Decisions are made in `onus-core` and state is kept in `onus-agent`; what a service needs of them
 //! is exported here.
@@ -70,6 +72,8 @@ pub mod replay;
 pub mod reqwest;
 mod scope;
 mod switch_file;
+#[cfg(feature = "test")]
+pub mod test;
 mod told;
 #[cfg(feature = "tonic")]
 pub mod tonic;

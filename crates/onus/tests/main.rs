@@ -10,5 +10,11 @@ mod conformance;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
-#[cfg(all(feature = "axum", feature = "hyper", feature = "reqwest", feature = "tonic"))]
+#[cfg(all(
+    feature = "axum",
+    feature = "hyper",
+    feature = "reqwest",
+    feature = "test",
+    feature = "tonic"
+))]
 mod sockets;

@@ -4,6 +4,7 @@ mod axum;
 mod hyper;
 mod peer;
 mod reqwest;
+mod scripted;
 mod tonic;
 
 use std::time::Duration;

@@ -9,7 +9,7 @@ mod node;
 mod statuses;
 mod streams;
 mod time;
-mod wire;
+pub(crate) mod wire;
 
 /// Two attempts, and nothing else that could stop a retry.
 fn two() -> RetryPolicy {

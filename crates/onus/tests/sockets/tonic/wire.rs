@@ -9,14 +9,14 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{IntoRequest, IntoStreamingRequest, Response, Status, Streaming};
 
-pub(super) const UNARY: &str = "/talk.Talk/Unary";
-pub(super) const UPLOAD: &str = "/talk.Talk/Upload";
-pub(super) const WATCH: &str = "/talk.Talk/Watch";
-pub(super) const TALK: &str = "/talk.Talk/Talk";
+pub(crate) const UNARY: &str = "/talk.Talk/Unary";
+pub(crate) const UPLOAD: &str = "/talk.Talk/Upload";
+pub(crate) const WATCH: &str = "/talk.Talk/Watch";
+pub(crate) const TALK: &str = "/talk.Talk/Talk";
 
 /// Takes text for a message.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Text;
+pub(crate) struct Text;
 
 impl Codec for Text {
     type Encode = String;
@@ -55,27 +55,31 @@ impl Decoder for Text {
 
 /// What tonic generates for a client, in four methods.
 #[derive(Clone)]
-pub(super) struct Client<S = onus::tonic::Channel>(Grpc<S>);
+pub(crate) struct Client<S = onus::tonic::Channel>(Grpc<S>);
 
 /// A channel that connects when it is first used.
-pub(super) fn channel(address: std::net::SocketAddr) -> Channel {
+pub(crate) fn channel(address: std::net::SocketAddr) -> Channel {
     Endpoint::from_shared(format!("http://{address}")).expect("an address").connect_lazy()
 }
 
 impl Client {
-    pub(super) fn new(onus: &Onus, callee: &str, address: std::net::SocketAddr) -> Self {
+    pub(crate) fn new(onus: &Onus, callee: &str, address: std::net::SocketAddr) -> Self {
         Self::over(onus.outbound(callee).tonic(channel(address)))
     }
 
-    pub(super) fn over(channel: onus::tonic::Channel) -> Self {
+    pub(crate) fn over(channel: onus::tonic::Channel) -> Self {
         Self(Grpc::new(channel))
     }
 }
 
 impl Client<Channel> {
     /// A client without Onus.
-    pub(super) fn plain(address: std::net::SocketAddr) -> Self {
-        Self(Grpc::new(channel(address)))
+    pub(crate) fn plain(address: std::net::SocketAddr) -> Self {
+        Self::without(channel(address))
+    }
+
+    pub(crate) fn without(channel: Channel) -> Self {
+        Self(Grpc::new(channel))
     }
 }
 
@@ -91,14 +95,14 @@ where
         &mut self.0
     }
 
-    pub(super) async fn unary(
+    pub(crate) async fn unary(
         &mut self,
         request: impl IntoRequest<String>,
     ) -> Result<Response<String>, Status> {
         self.ready().await.unary(request.into_request(), path(UNARY), Text).await
     }
 
-    pub(super) async fn upload(
+    pub(crate) async fn upload(
         &mut self,
         request: impl IntoStreamingRequest<Message = String>,
     ) -> Result<Response<String>, Status> {
@@ -106,14 +110,14 @@ where
         self.ready().await.client_streaming(request, path(UPLOAD), Text).await
     }
 
-    pub(super) async fn watch(
+    pub(crate) async fn watch(
         &mut self,
         request: impl IntoRequest<String>,
     ) -> Result<Response<Streaming<String>>, Status> {
         self.ready().await.server_streaming(request.into_request(), path(WATCH), Text).await
     }
 
-    pub(super) async fn talk(
+    pub(crate) async fn talk(
         &mut self,
         request: impl IntoStreamingRequest<Message = String>,
     ) -> Result<Response<Streaming<String>>, Status> {
@@ -121,7 +125,7 @@ where
     }
 
     /// A call of the kind that `method` names: the messages that come, and how it ends.
-    pub(super) async fn call(&mut self, method: &str) -> (String, Result<(), Status>) {
+    pub(crate) async fn call(&mut self, method: &str) -> (String, Result<(), Status>) {
         let both = || tokio_stream::iter(["a", "b"].map(str::to_owned));
         let answer = match method {
             UNARY => return whole(self.unary("ab".to_owned()).await),
@@ -145,7 +149,7 @@ fn whole(answer: Result<Response<String>, Status>) -> (String, Result<(), Status
 }
 
 /// All messages of a stream in one, and how it ends.
-pub(super) async fn all(
+pub(crate) async fn all(
     mut messages: impl Stream<Item = Result<String, Status>> + Unpin,
 ) -> (String, Result<(), Status>) {
     let mut text = String::new();
