@@ -109,7 +109,7 @@ fn crates_keep_to_the_arrows() {
 
 /// A second HTTP stack would double what a user of the binary audits.
 #[test]
-fn the_binary_is_free_of_reqwest() {
+fn the_binary_is_free_of_other_stacks() {
     let tree = Command::new(env!("CARGO"))
         .args(["tree", "--package=onus-cli", "--edges=normal,build"])
         .args(["--prefix=none", "--format={p}"])
@@ -120,8 +120,10 @@ fn the_binary_is_free_of_reqwest() {
     let tree = String::from_utf8_lossy(&tree.stdout);
     let has = |name: &str| tree.lines().any(|line| line.split(' ').next() == Some(name));
     assert!(has("onus-cli"), "the tree starts at the binary:\n{tree}");
-    assert!(
-        !has("reqwest"),
-        "reqwest is in the tree of the binary: use hyper there, and the feature `reqwest` of `onus` in tests only"
-    );
+    for stack in ["reqwest", "tonic"] {
+        assert!(
+            !has(stack),
+            "{stack} is in the tree of the binary: use hyper there, and the feature `{stack}` of `onus` in tests only"
+        );
+    }
 }
