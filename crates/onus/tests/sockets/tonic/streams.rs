@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onus::Onus;
+use onus::{Onus, OnusBuilder, RetryPolicy};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Status};
@@ -62,6 +62,23 @@ async fn a_client_that_waits_for_the_head_before_its_next_message_never_blocks()
     assert_eq!(counted(&shop, "onus_calls_total", &[("outcome", "ok")]), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_subscription_has_its_head_at_once_where_its_procedure_is_not_retried() {
+    // [decide-17]
+    let check = async |onus: OnusBuilder, head_at: u64| {
+        let ledger = Onus::builder("ledger").build().unwrap();
+        let quiet = |_| async { Ok(Box::pin(tokio_stream::pending()) as Messages) };
+        let node = Node::start(&ledger, quiet).await;
+        let mut client = Client::new(&onus.build().unwrap(), "ledger", node.address);
+        let start = Instant::now();
+        client.watch("news".to_owned()).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), head_at);
+    };
+    let shop = || Onus::builder("shop").enforce().retry("ledger", two());
+    check(shop(), 1).await;
+    check(shop().retry_procedure("ledger", WATCH, RetryPolicy::attempts(1)), 0).await;
+}
+
 #[tokio::test]
 async fn a_stream_that_fails_behind_a_message_is_counted_and_claimed() {
     // [decide-7] [claim-5] [wire-1]
@@ -117,4 +134,24 @@ async fn an_interceptor_runs_once_for_all_attempts() {
 
 fn onus_channel(onus: &Onus, address: std::net::SocketAddr) -> onus::tonic::Channel {
     onus.outbound("ledger").tonic(super::wire::channel(address))
+}
+
+#[tokio::test]
+async fn a_talk_that_is_refused_at_once_is_begun_again() {
+    let ledger = Onus::builder("ledger").build().unwrap();
+    let refused = AtomicUsize::new(0);
+    let node = Node::start(&ledger, move |messages| {
+        let refuse = refused.fetch_add(1, Ordering::Relaxed) == 0;
+        async move { if refuse { Err(Status::unavailable("not yet")) } else { Ok(messages) } }
+    })
+    .await;
+    let shop = Onus::builder("shop").enforce().retry("ledger", two()).build().unwrap();
+    let mut client = Client::new(&shop, "ledger", node.address);
+    let (say, words) = tokio::sync::mpsc::channel(2);
+    say.send("one".to_owned()).await.unwrap();
+    let mut answer = client.talk(ReceiverStream::new(words)).await.unwrap().into_inner();
+    say.send("two".to_owned()).await.unwrap();
+    drop(say);
+    let (text, end) = all(&mut answer).await;
+    assert_eq!((&*text, end.is_ok(), node.calls()), ("onetwo", true, 2));
 }
