@@ -180,6 +180,10 @@ impl Outbound {
             wire::write_mark(headers, mark);
             wire::write_attempt(headers, attempt);
         }
+        // Observing shows nothing but Onus's own headers.
+        if self.arm() == Arm::Enforce && self.call.terms().method == MethodKind::Grpc {
+            wire::write_previous_attempts(headers, attempt);
+        }
     }
 
     fn write_time_allowed(

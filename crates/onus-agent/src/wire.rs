@@ -18,7 +18,9 @@ mod veto;
 use http::header::IntoHeaderName;
 use http::{HeaderMap, HeaderValue};
 
-pub use attempt::{Carried, attempt_seen, is_marked, write_attempt, write_mark};
+pub use attempt::{
+    Carried, attempt_seen, is_marked, write_attempt, write_mark, write_previous_attempts,
+};
 pub use claim_headers::{ClaimHeaders, ParsedClaim};
 pub use claim_text::{CLAIM_MAX, ClaimText, InvalidClaim, ORIGIN_MAX};
 pub use deadline::{time_allowed, write_time_allowed};

@@ -69,6 +69,16 @@ pub fn write_attempt(headers: &mut HeaderMap, attempt: u32) {
     put(headers, &ONUS_ATTEMPT, value);
 }
 
+/// Tells a callee that speaks gRPC, with or without Onus, how many attempts there were before this
+/// one, as gRPC libraries do: added to those that the application says it has made (attempt-12).
+pub fn write_previous_attempts(headers: &mut HeaderMap, attempt: u32) {
+    let before = i64::from(attempt.saturating_sub(1));
+    if before > 0 {
+        let told = largest(headers, &GRPC_PREVIOUS_ATTEMPTS, digits).unwrap_or(0);
+        put(headers, &GRPC_PREVIOUS_ATTEMPTS, HeaderValue::from(told.saturating_add(before)));
+    }
+}
+
 /// Whether a request carries the mark (protocol §6).
 #[must_use]
 pub fn is_marked(headers: &HeaderMap) -> bool {
@@ -107,6 +117,25 @@ mod tests {
         lines
             .map(|&(name, text)| (HeaderName::from_static(name), HeaderValue::from_static(text)))
             .collect()
+    }
+
+    #[test]
+    fn attempts_before_are_added_to_what_the_application_says() {
+        // [attempt-12]
+        for (told, attempt, written) in [
+            (None, 1, None),
+            (None, 2, Some("1")),
+            (None, 3, Some("2")),
+            (Some("2"), 1, Some("2")),
+            (Some("2"), 3, Some("4")),
+            (Some("many"), 2, Some("1")),
+        ] {
+            let told = told.map(|told| ("grpc-previous-rpc-attempts", told));
+            let mut headers = block(told.as_slice());
+            write_previous_attempts(&mut headers, attempt);
+            let all: Vec<_> = headers.get_all(&GRPC_PREVIOUS_ATTEMPTS).iter().collect();
+            assert_eq!(all, written.into_iter().collect::<Vec<_>>(), "{told:?}, attempt {attempt}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Response, header};
-use onus::{Onus, RetryPolicy};
+use onus::{Mode, Onus, RetryPolicy};
 use tokio::time::Instant;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Status};
@@ -41,11 +41,11 @@ async fn attempts_of_a_grpc_library_are_counted() {
 }
 
 #[tokio::test]
-async fn attempts_are_numbered_and_what_a_library_counts_is_left_to_it() {
-    // [attempt-1]
+async fn retries_are_numbered_for_callees_with_onus_and_without() {
+    // [attempt-1] [attempt-12]
     let peer = Peer::start(|_, _| unavailable("x-other", "1")).await;
-    let shop = Onus::builder("shop").retry("ledger", two()).build().unwrap();
-    let check = async |previous: Option<&'static str>| {
+    let check = async |mode, previous: Option<&'static str>, written: [Option<&str>; 2]| {
+        let shop = Onus::builder("shop").mode(mode).retry("ledger", two()).build().unwrap();
         let mut request = Request::new("ask".to_owned());
         if let Some(previous) = previous {
             request.metadata_mut().insert(PREVIOUS, MetadataValue::from_static(previous));
@@ -59,11 +59,16 @@ async fn attempts_are_numbered_and_what_a_library_counts_is_left_to_it() {
                 .map(|sent| line(sent).map(|value| value.to_str().unwrap().to_owned()))
                 .collect()
         };
-        assert_eq!(lines("onus-attempt"), [None, Some("2".to_owned())]);
-        assert_eq!(lines(PREVIOUS), vec![previous.map(str::to_owned); 2]);
+        let numbered = (mode != Mode::Off).then(|| "2".to_owned());
+        assert_eq!(lines("onus-attempt"), [None, numbered], "{mode:?}");
+        assert_eq!(lines(PREVIOUS), written.map(|line| line.map(str::to_owned)), "{mode:?}");
     };
-    check(None).await;
-    check(Some("1")).await;
+    for mode in [Mode::Off, Mode::Observe] {
+        check(mode, None, [None, None]).await;
+        check(mode, Some("1"), [Some("1"), Some("1")]).await;
+    }
+    check(Mode::ENFORCE, None, [None, Some("1")]).await;
+    check(Mode::ENFORCE, Some("1"), [Some("1"), Some("2")]).await;
 }
 
 #[tokio::test(start_paused = true)]
