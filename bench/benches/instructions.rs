@@ -14,8 +14,8 @@ use gungraun::{
 };
 use onus_bench::core::Edge;
 use onus_bench::correlate::Crowd;
-use onus_bench::figures;
 use onus_bench::layers::{Bare, Layered, Retries, bare, layered, request, serve};
+use onus_bench::{figures, grpc};
 
 /// Often enough that tables which grow, and hashes that differ by process, do not show.
 const REPEATS: u64 = 100;
@@ -77,6 +77,21 @@ fn layers_may_retry(mut stack: Layered) {
     }
 }
 
+/// A gRPC stack whose tables are filled.
+fn warm_grpc() -> grpc::Layered {
+    let mut stack = grpc::layered();
+    serve(&mut stack, grpc::request());
+    stack
+}
+
+#[library_benchmark(config = at_most(figures::GRPC))]
+#[bench::warm(warm_grpc())]
+fn layers_grpc(mut stack: grpc::Layered) {
+    for _ in 0..REPEATS {
+        serve(&mut stack, grpc::request());
+    }
+}
+
 #[library_benchmark(config = at_most(figures::BY_TOKEN))]
 #[bench::crowd(Crowd::new())]
 fn correlator_token(mut crowd: Crowd) {
@@ -95,8 +110,15 @@ fn correlator_id(mut crowd: Crowd) {
 
 library_benchmark_group!(
     name = counts,
-    benchmarks =
-        [decision, bare_stack, layers_no_retry, layers_may_retry, correlator_token, correlator_id]
+    benchmarks = [
+        decision,
+        bare_stack,
+        layers_no_retry,
+        layers_may_retry,
+        layers_grpc,
+        correlator_token,
+        correlator_id,
+    ]
 );
 
 main!(library_benchmark_groups = counts);

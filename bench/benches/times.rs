@@ -6,6 +6,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use onus_bench::core::Edge;
 use onus_bench::correlate::Crowd;
+use onus_bench::grpc;
 use onus_bench::layers::{Retries, bare, layered, request, serve};
 
 fn times(c: &mut Criterion) {
@@ -24,6 +25,15 @@ fn times(c: &mut Criterion) {
             b.iter_batched(request, |request| serve(&mut stack, request), BatchSize::SmallInput);
         });
     }
+
+    let mut stack = grpc::bare();
+    c.bench_function("grpc/bare", |b| {
+        b.iter_batched(grpc::request, |call| serve(&mut stack, call), BatchSize::SmallInput);
+    });
+    let mut stack = grpc::layered();
+    c.bench_function("grpc/no retry", |b| {
+        b.iter_batched(grpc::request, |call| serve(&mut stack, call), BatchSize::SmallInput);
+    });
 
     let mut crowd = Crowd::new();
     c.bench_function("correlator/token", |b| b.iter(|| black_box(crowd.by_token())));

@@ -1,9 +1,11 @@
-//! Runs one kind of work many times, for a profiler: `profile decision|bare|layered|retryable`.
+//! Runs one kind of work many times, for a profiler: `profile WORK`, one of decision, bare,
+//! layered, retryable, grpc-bare and grpc-layered.
 //! Prints the time of the fastest round, which is what a quiet machine would show.
 
 use std::time::{Duration, Instant};
 
 use onus_bench::core::Edge;
+use onus_bench::grpc;
 use onus_bench::layers::{Retries, bare, layered, request, serve};
 
 const ROUNDS: usize = 200;
@@ -44,6 +46,14 @@ fn main() {
         "retryable" => {
             let mut stack = layered(Retries::Allowed);
             fastest(|| serve(&mut stack, request()));
+        }
+        "grpc-bare" => {
+            let mut stack = grpc::bare();
+            fastest(|| serve(&mut stack, grpc::request()));
+        }
+        "grpc-layered" => {
+            let mut stack = grpc::layered();
+            fastest(|| serve(&mut stack, grpc::request()));
         }
         other => print(&format!("unknown work {other:?}")),
     }

@@ -22,6 +22,8 @@ pub const BARE: u64 = 1_331;
 pub const LAYERED: u64 = 4_887;
 /// Instructions of the stack with both layers where the hop may retry.
 pub const LAYERED_RETRYABLE: u64 = 6_163;
+/// Instructions of a unary gRPC call through the stack with both layers where the hop may not retry.
+pub const GRPC: u64 = 8_677;
 /// Instructions of a lookup by token.
 pub const BY_TOKEN: u64 = 51;
 /// Instructions of a lookup by id.
@@ -31,5 +33,7 @@ pub const BY_ID: u64 = 336;
 pub const DECISION_ALLOCATIONS: u64 = 0;
 /// Allocations that both layers add where the hop may not retry.
 pub const LAYERED_ALLOCATIONS: u64 = 1;
+/// Allocations that both layers add to a unary gRPC call where the hop may not retry.
+pub const GRPC_ALLOCATIONS: u64 = 2;
 /// Allocations that both layers add where the hop may retry.
 pub const LAYERED_RETRYABLE_ALLOCATIONS: u64 = 4;

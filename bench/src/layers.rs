@@ -20,7 +20,7 @@ pub struct Callee;
 
 /// A service that passes each request on.
 #[derive(Clone, Debug)]
-pub struct Caller<S>(S);
+pub struct Caller<S>(pub(crate) S);
 
 /// The stack without Onus.
 pub type Bare = Caller<Callee>;
@@ -79,9 +79,9 @@ pub fn request() -> Request<Empty<Bytes>> {
 /// # Panics
 ///
 /// If the stack does not answer at once.
-pub fn serve<S, R>(stack: &mut S, request: Request<Empty<Bytes>>)
+pub fn serve<S, B, R>(stack: &mut S, request: Request<B>)
 where
-    S: Service<Request<Empty<Bytes>>, Response = Response<R>>,
+    S: Service<Request<B>, Response = Response<R>>,
     R: Body,
 {
     let mut cx = Context::from_waker(Waker::noop());

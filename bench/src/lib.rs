@@ -7,4 +7,5 @@
 pub mod core;
 pub mod correlate;
 pub mod figures;
+pub mod grpc;
 pub mod layers;

@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode};
 use onus_core::{CallError, ErrorSet, MethodKind};
 
-use crate::wire::GRPC_STATUS;
+use crate::wire::{GRPC_STATUS, line};
 
 /// What an answer says of the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,7 @@ pub fn method_kind(method: &Method, headers: &HeaderMap) -> MethodKind {
 #[must_use]
 pub fn is_grpc(headers: &HeaderMap) -> bool {
     const GRPC: &[u8] = b"application/grpc";
-    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
+    let Some(value) = line(headers, &CONTENT_TYPE) else { return false };
     let Some((name, rest)) = value.as_bytes().split_at_checked(GRPC.len()) else { return false };
     name.eq_ignore_ascii_case(GRPC) && matches!(rest.first(), None | Some(b'+' | b';' | b' '))
 }
@@ -78,7 +78,7 @@ const UNKNOWN: u8 = 2;
 
 /// The code in a header block; what is no code of gRPC is UNKNOWN.
 fn grpc_status(headers: &HeaderMap) -> Option<u8> {
-    let value = headers.get(&GRPC_STATUS)?;
+    let value = line(headers, &GRPC_STATUS)?;
     let code = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     Some(code.filter(|&code| code <= 16).unwrap_or(UNKNOWN))
 }

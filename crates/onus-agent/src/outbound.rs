@@ -354,7 +354,7 @@ impl Outbound {
             return;
         }
         let claims = self.agent().claims();
-        let carries = |name: &HeaderName| headers.contains_key(name);
+        let carries = |name: &HeaderName| wire::line(headers, name).is_some();
         let has_claim = carries(&wire::ONUS_CLAIM) || claims.alias.as_ref().is_some_and(carries);
         if !self.edge.policy.trusted {
             claims.strip_untrusted(headers);

@@ -16,7 +16,7 @@ mod structured;
 mod veto;
 
 use http::header::IntoHeaderName;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub use attempt::{
     Carried, attempt_seen, is_marked, write_attempt, write_mark, write_previous_attempts,
@@ -27,6 +27,20 @@ pub use deadline::{time_allowed, write_time_allowed};
 pub use names::*;
 pub use pushback::pushback;
 pub use veto::{write_should_not_retry, write_vetoes};
+
+/// The first line of that name. Most blocks are small, and to compare a few names costs less than to
+/// hash the one that is looked for.
+#[inline]
+pub(crate) fn line<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    match headers.len() {
+        0 => None,
+        1..=FEW => headers.iter().find_map(|(other, value)| (other == name).then_some(value)),
+        _ => headers.get(name),
+    }
+}
+
+/// The most lines of a small block.
+const FEW: usize = 6;
 
 /// Writes one line in place of all of that name, and whether there was room: a block has an end,
 /// and what finds it must not cost the message.

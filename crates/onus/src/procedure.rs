@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, Method, Request, Uri};
-use onus_agent::Agent;
-use onus_agent::classify::is_grpc;
+use onus_agent::{Agent, MethodKind};
 
 use crate::told::told;
 
@@ -59,16 +58,18 @@ impl<'a> RequestHead<'a> {
 /// A function that tells the route template of a request.
 pub(crate) type ProcedureFn = Arc<dyn Fn(&RequestHead<'_>) -> Option<Procedure> + Send + Sync>;
 
-/// The procedure that `head` asks for: a gRPC method, else the HTTP method and the route template
+/// The procedure that `head`, of this `kind`, asks for: a gRPC method, else the HTTP method and the route template
 /// that `tell`, the request's extension or the router knows, else the HTTP method alone.
 pub(crate) fn of(
     agent: &Agent,
     head: &RequestHead<'_>,
+    kind: MethodKind,
     tell: Option<&ProcedureFn>,
 ) -> onus_agent::Procedure {
     let symbols = agent.symbols();
-    if *head.method == Method::POST && is_grpc(head.headers) {
-        return onus_agent::Procedure::grpc(symbols, head.uri.path());
+    match kind {
+        MethodKind::Grpc => return onus_agent::Procedure::grpc(symbols, head.uri.path()),
+        MethodKind::Safe | MethodKind::Unsafe => {}
     }
     let told = tell.and_then(|tell| told(|| tell(head)).flatten());
     let route = told.as_ref().map(Procedure::template).or_else(|| route(head.extensions));

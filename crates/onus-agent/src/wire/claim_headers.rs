@@ -8,7 +8,7 @@ use onus_core::CalleeClaim;
 
 use super::claim_text::{ClaimText, InvalidClaim};
 use super::names::{ONUS_CLAIM, ONUS_PREFIX};
-use super::{put, veto};
+use super::{line, put, veto};
 
 /// The headers that hold a claim: `onus-claim`, and one more name where a mesh has its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,10 @@ impl ClaimHeaders {
             value.is_some_and(|value| self.names().all(|name| put(headers, name, value.clone())));
         if !written {
             for name in self.names() {
-                headers.remove(name);
+                // A claim to be taken out is rare.
+                if line(headers, name).is_some() {
+                    headers.remove(name);
+                }
             }
         }
         written || claim.is_none()

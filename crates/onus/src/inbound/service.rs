@@ -44,8 +44,8 @@ where
     fn call(&mut self, mut request: Request<B>) -> InboundFuture<S::Future> {
         let agent = self.onus.agent();
         let head = RequestHead::of(&request);
-        let procedure = procedure::of(agent, &head, self.procedure.as_ref());
         let kind = method_kind(head.method, head.headers);
+        let procedure = procedure::of(agent, &head, kind, self.procedure.as_ref());
         let bodiless = *head.method == Method::HEAD;
         let clock = self.onus.clock();
         let bits = fastrand::u64(..);

@@ -33,7 +33,7 @@ impl Start {
         let inbound = scope::current();
         let head = RequestHead::of(request);
         let callee = hop.callee.of(onus, &head);
-        let procedure = procedure::of(onus.agent(), &head, hop.procedure.as_ref());
+        let procedure = procedure::of(onus.agent(), &head, method, hop.procedure.as_ref());
         let edge = onus.agent().edge(inbound.as_ref(), callee, procedure, now);
         let call = CallStart {
             method,
