@@ -17,11 +17,11 @@ pub fn are_of_this_toolchain() -> bool {
 /// Instructions of one core decision.
 pub const DECISION: u64 = 705;
 /// Instructions of the bare stack.
-pub const BARE: u64 = 1_331;
+pub const BARE: u64 = 1_382;
 /// Instructions of the stack with both layers where the hop may not retry.
-pub const LAYERED: u64 = 4_887;
+pub const LAYERED: u64 = 5_080;
 /// Instructions of the stack with both layers where the hop may retry.
-pub const LAYERED_RETRYABLE: u64 = 6_163;
+pub const LAYERED_RETRYABLE: u64 = 6_387;
 /// Instructions of a unary gRPC call through the stack with both layers where the hop may not retry.
 pub const GRPC: u64 = 8_677;
 /// Instructions of a lookup by token.
