@@ -6,8 +6,9 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use onus_bench::core::Edge;
 use onus_bench::correlate::Crowd;
-use onus_bench::grpc;
 use onus_bench::layers::{Retries, bare, layered, request, serve};
+use onus_bench::{grpc, storms};
+use onus_graph::Ownership;
 
 fn times(c: &mut Criterion) {
     let mut edge = Edge::new();
@@ -34,6 +35,13 @@ fn times(c: &mut Criterion) {
     c.bench_function("grpc/no retry", |b| {
         b.iter_batched(grpc::request, |call| serve(&mut stack, call), BatchSize::SmallInput);
     });
+
+    let graph = storms::layered(40_000, 250_000);
+    let mut large = c.benchmark_group("storms");
+    large.sample_size(10).bench_function("40,000 procedures, 250,000 edges", |b| {
+        b.iter(|| black_box(graph.storms(Ownership::AsIs)));
+    });
+    large.finish();
 
     let mut crowd = Crowd::new();
     c.bench_function("correlator/token", |b| b.iter(|| black_box(crowd.by_token())));

@@ -9,3 +9,4 @@ pub mod correlate;
 pub mod figures;
 pub mod grpc;
 pub mod layers;
+pub mod storms;

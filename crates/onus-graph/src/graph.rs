@@ -1,0 +1,130 @@
+//! Services and the calls between them.
+
+use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
+use petgraph::visit::EdgeRef;
+
+/// A service in a [`Graph`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceId(pub(crate) NodeIndex);
+
+/// A service: a procedure of one where procedures are told apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name.
+    pub name: String,
+    /// How far ownership reaches in it.
+    pub coverage: Coverage,
+}
+
+/// How far ownership reaches in a service (protocol §1, §10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Coverage {
+    /// Its calls are tied to the requests that it serves, and claims decide.
+    #[default]
+    Enforcing,
+    /// It sends and reads claims, and retries all the same.
+    Observing,
+    /// Claims decide, and its calls cannot be tied to the requests that it serves.
+    ContextLost,
+    /// It sends no claims and retries blindly: there is no Onus in it, or it is off.
+    NonCooperative,
+}
+
+/// The calls of one service to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The most attempts of a call; 1 where there are no retries.
+    pub attempts: u32,
+    /// Whether the caller survives the callee's failure.
+    pub fail_open: bool,
+    /// Whether the caller takes it for an edge whose failure it survives, and blames nobody there.
+    pub held_fail_open: bool,
+}
+
+/// Services and the calls between them. Several edges between two services are one each.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    pub(crate) inner: DiGraph<Service, Edge>,
+}
+
+impl Service {
+    /// A service in which claims decide.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), coverage: Coverage::default() }
+    }
+
+    /// The same service with this coverage.
+    #[must_use]
+    pub fn covered(self, coverage: Coverage) -> Self {
+        Self { coverage, ..self }
+    }
+}
+
+impl Edge {
+    /// Calls that a failing callee takes down with it, tried so often; 0 counts as 1.
+    #[must_use]
+    pub const fn retrying(attempts: u32) -> Self {
+        let attempts = if attempts == 0 { 1 } else { attempts };
+        Self { attempts, fail_open: false, held_fail_open: false }
+    }
+
+    /// The same calls where the caller survives their failure, and knows it.
+    #[must_use]
+    pub const fn fail_open(self) -> Self {
+        Self { fail_open: true, held_fail_open: true, ..self }
+    }
+}
+
+impl Graph {
+    /// An empty graph.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a service.
+    pub fn add_service(&mut self, service: Service) -> ServiceId {
+        ServiceId(self.inner.add_node(service))
+    }
+
+    /// Adds the calls of `caller` to `callee`.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is of another graph.
+    pub fn add_edge(&mut self, caller: ServiceId, callee: ServiceId, edge: Edge) {
+        self.inner.add_edge(caller.0, callee.0, edge);
+    }
+
+    /// The service with this id; `None` for one of another graph.
+    #[must_use]
+    pub fn service(&self, id: ServiceId) -> Option<&Service> {
+        self.inner.node_weight(id.0)
+    }
+
+    /// All services, in the order in which they were added.
+    pub fn services(&self) -> impl Iterator<Item = (ServiceId, &Service)> {
+        self.inner.node_indices().zip(self.inner.node_weights()).map(|(id, it)| (ServiceId(id), it))
+    }
+
+    /// Those that nobody calls: where requests come in.
+    pub fn roots(&self) -> impl Iterator<Item = ServiceId> {
+        self.inner.externals(petgraph::Direction::Incoming).map(ServiceId)
+    }
+
+    /// The edges into and out of services, as caller, callee and edge.
+    pub fn edges(&self) -> impl Iterator<Item = (ServiceId, ServiceId, &Edge)> {
+        self.inner
+            .edge_references()
+            .map(|edge| (ServiceId(edge.source()), ServiceId(edge.target()), edge.weight()))
+    }
+
+    pub(crate) fn callers(
+        &self,
+        callee: NodeIndex,
+    ) -> impl Iterator<Item = (NodeIndex, EdgeIndex, Edge)> {
+        let edges = self.inner.edges_directed(callee, petgraph::Direction::Incoming);
+        edges.map(|edge| (edge.source(), edge.id(), *edge.weight()))
+    }
+}
