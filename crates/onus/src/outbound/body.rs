@@ -86,6 +86,7 @@ impl<R: Body> OutboundBody<R> {
     /// Keeps account of the call, as something may still happen to it.
     pub(super) fn watch(&mut self, watch: Option<Watch>) {
         self.watch = watch;
+        end_if_it_was(&mut self.watch, &self.kind);
     }
 }
 
@@ -97,8 +98,8 @@ impl<R: Body> Body for OutboundBody<R> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<R::Data>, R::Error>>> {
-        let this = self.project();
-        let mut frame = match this.kind.project() {
+        let mut this = self.project();
+        let mut frame = match this.kind.as_mut().project() {
             KindProj::Own => return Poll::Ready(None),
             KindProj::Callee { body } => ready!(body.poll_frame(cx)),
             KindProj::Peeked { peeked } => match (peeked.first.take(), &mut peeked.rest) {
@@ -112,6 +113,7 @@ impl<R: Body> Body for OutboundBody<R> {
                 if let (Some(block), Some(watch)) = (frame.trailers_mut(), this.watch.as_mut()) {
                     watch.trailers(block);
                 }
+                end_if_it_was(this.watch, &this.kind);
             }
             Some(Err(_)) => {
                 if let Some(mut watch) = this.watch.take() {
@@ -128,11 +130,7 @@ impl<R: Body> Body for OutboundBody<R> {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.kind {
-            Kind::Own => true,
-            Kind::Callee { body } => body.is_end_stream(),
-            Kind::Peeked { peeked } => peeked.is_end_stream(),
-        }
+        self.kind.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -154,6 +152,28 @@ impl<R: Body> Default for OutboundBody<R> {
 impl<R: Body> fmt::Debug for OutboundBody<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OutboundBody").field("size", &self.size_hint()).finish_non_exhaustive()
+    }
+}
+
+impl<R: Body> Kind<R> {
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Own => true,
+            Self::Callee { body } => body.is_end_stream(),
+            Self::Peeked { peeked } => peeked.is_end_stream(),
+        }
+    }
+}
+
+/// Tells a watch that waits for trailers that there are none, once `body` is at its end. Whoever
+/// asks a body for its end does not poll it again.
+fn end_if_it_was<R: Body>(watch: &mut Option<Watch>, body: &Kind<R>) {
+    let waits = watch.as_ref().is_some_and(|watch| watch.awaits == Awaits::Trailers);
+    if waits
+        && body.is_end_stream()
+        && let Some(mut watch) = watch.take()
+    {
+        watch.ended();
     }
 }
 

@@ -1,6 +1,7 @@
 //! gRPC: the outcome is in the trailers, or in the one header block of an answer without any.
 
 use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body::Body;
 use http_body_util::BodyExt;
 use onus::{CallOutcome, Onus, RetryPolicy};
 use tower::{Layer, ServiceExt};
@@ -127,6 +128,26 @@ fn calls_end_with_their_trailers() {
     assert!(!blocks.contains_key("onus-claim"), "the application sees no claim");
     // A proxy on the way answers in HTTP.
     check(Reply::status(503), 2, Some("exhausted"), [0, 1, 0]);
+}
+
+#[test]
+fn a_reader_that_stops_at_the_end_has_seen_that_the_status_is_missing() {
+    // As hyper's server does when it passes an answer on: it never asks for what comes behind the
+    // end of the stream.
+    let calls = paused(async {
+        let onus = Onus::builder("checkout").build().unwrap();
+        let reply = Reply::ok().header("content-type", "application/grpc");
+        let reply = reply.body([Piece::data("a"), Piece::data("b")]);
+        let client = onus.outbound("payments").layer(Callee::new([reply]));
+        let mut body = client.oneshot(call()).await.unwrap().into_body();
+        while !body.is_end_stream() {
+            assert!(body.frame().await.unwrap().unwrap().is_data());
+        }
+        drop(body);
+        ["ok", "error", "abandoned"]
+            .map(|outcome| counted(&onus, "onus_calls_total", &[("outcome", outcome)]))
+    });
+    assert_eq!(calls, [0, 1, 0]);
 }
 
 #[test]
