@@ -8,6 +8,9 @@ mod cast;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+#[cfg(feature = "hyper")]
+mod frames;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 #[cfg(all(

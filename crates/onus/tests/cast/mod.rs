@@ -2,11 +2,15 @@
 
 mod body;
 mod callee;
+#[cfg(feature = "hyper")]
+mod loopback;
 mod metrics;
 mod service;
 
 pub(crate) use body::{Broken, Piece, Pieces, read};
 pub(crate) use callee::{Callee, Reply, Seen};
+#[cfg(feature = "hyper")]
+pub(crate) use loopback::{pass, paused_sockets, until};
 pub(crate) use metrics::{Series, all_series, counted};
 pub(crate) use service::{Client, Node, Served, ask, get, outcome, post, relay, said, serve};
 

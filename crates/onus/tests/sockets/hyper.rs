@@ -20,8 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::{Layer, ServiceExt, service_fn};
 
 use super::peer::{Answers, Peer};
-use super::until;
-use crate::cast::{Piece, Pieces, counted, outcome, read, said};
+use crate::cast::{Piece, Pieces, counted, outcome, read, said, until};
 
 type Wrapped = OutboundService<Client<HttpConnector, ReplayBody<Pieces>>, HyperErrors>;
 

@@ -16,9 +16,8 @@ use tower::ServiceExt;
 use super::node::Node;
 use super::wire::{Client, UNARY, channel};
 use super::{framed, two};
-use crate::cast::{Piece, Pieces, counted, said};
+use crate::cast::{Piece, Pieces, counted, said, until};
 use crate::sockets::peer::Peer;
-use crate::sockets::until;
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
