@@ -171,6 +171,21 @@ fn lost_answers_are_retried_with_the_mark() {
 }
 
 #[test]
+fn a_request_that_is_a_retry_may_be_retried_below() {
+    // [attempt-1] S75
+    for (name, value) in [("onus-attempt", "2"), ("x-envoy-attempt-count", "3")] {
+        let again = |script: [Reply; 2]| row(two, script).header(name, value);
+        let heals = [Reply::says("claimed"), Reply::ok()];
+        check(again(heals), &["-", "2"], "200 nothing", None);
+        let fails = [Reply::says("claimed"), Reply::says("claimed")];
+        check(again(fails), &["-", "2"], "503 unclaimed exhausted", Some("exhausted"));
+        // Silence too: the number is not the mark.
+        let lost = [Reply::breaks(), Reply::ok()];
+        check(again(lost), &["-", "2 marked"], "200 nothing", None);
+    }
+}
+
+#[test]
 fn limits_stop_retries() {
     // [decide-2] [decide-4] [decide-9] [decide-11] [criteria-2] [criteria-3]
     let claimed = || Reply::says("claimed");

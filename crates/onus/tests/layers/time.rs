@@ -99,6 +99,30 @@ fn an_error_that_comes_with_the_end_of_the_time_is_that_end() {
 }
 
 #[test]
+fn each_limit_holds_whatever_the_other_is() {
+    // S31
+    let late = [Reply::ok().after(ms(300))];
+    let limited = |per_try: Option<u64>, overall: Option<u64>| {
+        let policy = attempts(3);
+        let policy =
+            per_try.into_iter().fold(policy, |policy, time| policy.per_try_timeout(ms(time)));
+        overall.into_iter().fold(policy, |policy, time| policy.deadline(ms(time)))
+    };
+    let whole = (200, "none", 300);
+    check(limited(None, None), &late, &[0], whole);
+    check(limited(None, Some(100)), &late, &[0], (504, "no-time", 100));
+    check(limited(None, Some(350)), &late, &[0], whole);
+    let thrice = (504, "exhausted", 300);
+    check(limited(Some(100), None), &late, &[0, 100, 200], thrice);
+    check(limited(Some(100), Some(100)), &late, &[0], (504, "no-time", 100));
+    check(limited(Some(100), Some(350)), &late, &[0, 100, 200], thrice);
+    // An attempt that may take longer than the call is a mistake, and said so at once.
+    let longer = limited(Some(350), Some(100));
+    let error = Onus::builder("checkout").retry("payments", longer).build().unwrap_err();
+    assert!(std::error::Error::source(&error).is_some_and(|why| why.to_string().contains("350ms")));
+}
+
+#[test]
 fn a_retry_that_has_waited_too_long_is_not_sent() {
     // [deadline-1] [criteria-4]
     let (seen, stop, attempts) = paused(async {
