@@ -11,6 +11,7 @@ mod links;
 mod markdown;
 mod names;
 mod places;
+mod scenarios;
 mod sizes;
 mod source;
 mod words;
