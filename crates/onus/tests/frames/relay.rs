@@ -3,12 +3,10 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, Uri};
-use http_body::Body;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -17,11 +15,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use onus::hyper::HyperErrors;
-use onus::replay::{BoxError, ReplayBody};
+use onus::replay::ReplayBody;
 use onus::{Onus, OutboundService, RetryPolicy};
 use tokio::net::TcpListener;
-use tower::util::ServiceFn;
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tower::{Layer, ServiceExt, service_fn};
 
 /// Which protocol a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +33,9 @@ pub(crate) type Wrapped<B> = OutboundService<Client<HttpConnector, ReplayBody<B>
 /// The client of the callee `peer`.
 pub(crate) fn client<B>(onus: &Onus, speaks: Speaks) -> Wrapped<B>
 where
-    B: Body + Send + 'static,
+    B: http_body::Body + Send + 'static,
     B::Data: Send,
-    B::Error: Into<BoxError>,
+    B::Error: Into<onus::replay::BoxError>,
 {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -50,7 +47,7 @@ where
 /// A caller without Onus.
 pub(crate) fn plain<B>(speaks: Speaks) -> Client<HttpConnector, B>
 where
-    B: Body + Send,
+    B: http_body::Body + Send,
     B::Data: Send,
 {
     let mut connector = HttpConnector::new();
@@ -83,28 +80,10 @@ pub(crate) async fn relay(
     address: SocketAddr,
 ) -> SocketAddr {
     let client = client::<Incoming>(onus, to);
-    listen(from, onus.inbound().layer(passes_on(client, address))).await
-}
-
-/// The same without Onus.
-pub(crate) async fn bare_relay(from: Speaks, to: Speaks, address: SocketAddr) -> SocketAddr {
-    listen(from, passes_on(plain(to), address)).await
-}
-
-/// Calls the peer and takes its answer for its own.
-fn passes_on<S, R>(
-    client: S,
-    address: SocketAddr,
-) -> ServiceFn<impl Fn(Request<Incoming>) -> Handled + Clone + Send + Sync>
-where
-    S: Service<Request<Incoming>, Response = Response<R>, Future: Send, Error: Send>,
-    S: Clone + Send + Sync + 'static,
-    R: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-{
-    service_fn(move |request| {
+    let handler = service_fn(move |request: Request<Incoming>| {
         let call = client.clone().oneshot(towards(address, request));
-        let answer: Handled = Box::pin(async move {
-            Ok(match call.await {
+        async move {
+            Ok::<_, Infallible>(match call.await {
                 Ok(response) => response.map(|body| body.map_err(Into::into).boxed_unsync()),
                 Err(_) => {
                     let body = Empty::<Bytes>::new().map_err(Into::into).boxed_unsync();
@@ -113,21 +92,9 @@ where
                     response
                 }
             })
-        });
-        answer
-    })
-}
-
-type Handled = Pin<Box<dyn Future<Output = Result<Response<Passed>, Infallible>> + Send>>;
-
-/// Serves on loopback until the runtime ends.
-async fn listen<S, R>(from: Speaks, service: S) -> SocketAddr
-where
-    S: Service<Request<Incoming>, Response = Response<R>, Error = Infallible, Future: Send>,
-    S: Clone + Send + Sync + 'static,
-    R: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-{
-    let service = TowerToHyperService::new(service);
+        }
+    });
+    let service = TowerToHyperService::new(onus.inbound().layer(handler));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
     let own = listener.local_addr().expect("it is bound");
     tokio::spawn(async move {
@@ -152,7 +119,7 @@ where
 }
 
 /// The body of an answer that is passed on.
-type Passed = http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>;
+type Passed = http_body_util::combinators::UnsyncBoxBody<Bytes, onus::replay::BoxError>;
 
 /// The same request to another address.
 fn towards(address: SocketAddr, request: Request<Incoming>) -> Request<Incoming> {
