@@ -25,6 +25,10 @@ impl Exit {
         if error.downcast_ref().is_some_and(closed) {
             return Self::Done;
         }
+        if let Some(refused) = error.downcast_ref::<Refused>() {
+            anstream::eprintln!("error: {refused}");
+            return Self::Misused;
+        }
         let misuse = match error.downcast_ref() {
             Some(DemoError::Misuse(misuse)) => Some(misuse),
             Some(
@@ -49,6 +53,11 @@ impl Exit {
         }
     }
 }
+
+/// What was asked makes no sense, and this says why and what would.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refused(pub(crate) String);
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -9,6 +9,7 @@ mod demo;
 mod exit;
 mod files;
 mod logging;
+mod model;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     logging::start();
     let result = match cli.command {
         Command::Demo(options) => demo::run(&options),
+        Command::Model(options) => model::run(&options),
     };
     Exit::from_result(result).into()
 }

@@ -1,0 +1,84 @@
+//! The result for people.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use onus_sim::model::{Check, Counterexample, Findings, Replay, Slice};
+
+/// What was checked, what held, and the smallest trace that breaks each property that did not.
+pub(crate) fn render(check: &Check, found: &[(&Slice, Findings)], total: &Findings) -> String {
+    let mut text = format!(
+        "Every call tree up to {} nodes, rules: {}.\n\n{}\n\n{}\n",
+        check.nodes,
+        check.rules.as_str(),
+        slices(found, total),
+        properties(check, total),
+    );
+    for found in &total.properties {
+        if let Some(smallest) = &found.smallest {
+            text.push_str(&counterexample(smallest));
+        }
+    }
+    text
+}
+
+/// One trace, as text and as a diagram.
+pub(crate) fn replay(replay: &Replay) -> String {
+    let mut text = replay.text();
+    let broken = replay.broken();
+    let broken = if broken.is_empty() { "nothing".to_owned() } else { broken.join(", ") };
+    // Writing to a string cannot fail.
+    let _ = write!(text, "breaks: {broken}\n\n```mermaid\n{}```\n", replay.mermaid());
+    text
+}
+
+fn counterexample(smallest: &Counterexample) -> String {
+    let id = smallest.id();
+    let trace = Replay::of(&id).map_or_else(String::new, |trace| replay(&trace));
+    format!("\n{}: the smallest trace that breaks it is {id}\n\n{trace}", smallest.property)
+}
+
+fn slices(found: &[(&Slice, Findings)], total: &Findings) -> Table {
+    let mut table = table_with(["slice", "configurations", "traces", "what varies"]);
+    for (slice, findings) in found {
+        let counts = [findings.configurations, findings.traces].map(number);
+        let [configurations, traces] = counts;
+        table.add_row([Cell::new(slice.name), configurations, traces, Cell::new(slice.words)]);
+    }
+    let [configurations, traces] = [total.configurations, total.traces].map(number);
+    table.add_row([Cell::new("all"), configurations, traces, Cell::new("")]);
+    table
+}
+
+fn properties(check: &Check, total: &Findings) -> Table {
+    let mut table = table_with(["property", "traces", "violations", "what holds"]);
+    for (property, found) in check.properties.iter().zip(&total.properties) {
+        let counts = [found.traces, found.violations].map(number);
+        let [traces, violations] = counts;
+        table.add_row([Cell::new(property.name), traces, violations, Cell::new(property.words)]);
+    }
+    table
+}
+
+fn table_with(header: [&str; 4]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(header);
+    table
+}
+
+fn number(number: u64) -> Cell {
+    Cell::new(grouped(number)).set_alignment(CellAlignment::Right)
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

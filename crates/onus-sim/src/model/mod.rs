@@ -1,0 +1,29 @@
+//! The model checker: every failure of every small call tree, against the shipped decisions.
+
+mod bounds;
+mod call;
+mod choice;
+mod config;
+mod counterexample;
+mod explore;
+mod held;
+mod mermaid;
+mod paths;
+mod property;
+mod proviso;
+mod rules;
+mod run;
+mod seen;
+mod slice;
+mod space;
+mod text;
+mod topology;
+
+pub use config::{Config, Faults, Hindrance, Retries, Role, Setting, Switches};
+pub use counterexample::{Counterexample, Replay};
+pub use explore::{Check, Finding, Findings};
+pub use property::Property;
+pub use proviso::Provisos;
+pub use rules::Rules;
+pub use slice::{SLICES, Slice};
+pub use topology::{Ends, Fan, Topology};
