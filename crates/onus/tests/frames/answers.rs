@@ -123,6 +123,28 @@ fn a_status_behind_a_message_is_counted_and_claimed_in_the_trailers() {
 }
 
 #[test]
+fn a_status_in_the_head_decides_whatever_follows() {
+    // S25
+    // Clients of gRPC do not agree on a head that has a status and does not end the answer. What
+    // the caller of a retried call gets is the last answer, and never a mixture.
+    let got = call(|mut stream| async move {
+        stream.request().await;
+        stream.head(200, &[GRPC, UNAVAILABLE].concat());
+        stream.data("part");
+        stream.trailers(FINE);
+    });
+    assert_eq!((got.attempts, got.status(), &*got.data), (2, "0", "fine"));
+    let got = call(|mut stream| async move {
+        stream.request().await;
+        stream.head(200, &[GRPC, FINE].concat());
+        stream.data("part");
+        stream.trailers(UNAVAILABLE);
+    });
+    assert_eq!((got.attempts, got.status(), &*got.data), (1, "14", "part"));
+    assert_eq!(got.claim(), "nothing", "a claim of the callee's stays with this service");
+}
+
+#[test]
 fn an_answer_that_ends_without_a_status_is_no_success() {
     // S30
     let got = call(|mut stream| async move {

@@ -87,6 +87,12 @@ fn bodies_over_the_limit_are_sent_once_and_whole() {
     check(|| Pieces::chunked(3, LIMIT / 2), fails(), &[Brought::All], stop);
     let ok = Reply::ok();
     check(|| Pieces::chunked(65, LIMIT / 64), ok, &[Brought::All], None);
+    // A body that says so itself is not kept at all, so it is gone with its first frame; one that
+    // says nothing is kept up to the limit.
+    let sized = || Pieces::of_size(vec![Piece::data(vec![b'x'; LIMIT / 64]); 65]);
+    check(sized, fails().early(), &[Brought::Bytes(LIMIT / 64)], stop);
+    let both = [Brought::Bytes(LIMIT / 64), Brought::All];
+    check(|| Pieces::chunked(65, LIMIT / 64), fails().early(), &both, None);
 }
 
 #[test]
