@@ -46,6 +46,7 @@ impl Edge {
             attempt: Some(1),
             pushback: Pushback::None,
             replayable: true,
+            body_broke: false,
         });
         let draw = Draw::from_bits(self.now);
         let verdict = call.on_failure(&failure, &self.policy, &mut self.state, now, draw);

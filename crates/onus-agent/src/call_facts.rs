@@ -34,6 +34,8 @@ pub struct FailedAttempt<'a> {
     pub headers: Option<&'a HeaderMap>,
     /// Whether the request can be sent again and no response has been passed on.
     pub replayable: bool,
+    /// Whether the request's own body broke while it was sent.
+    pub body_broke: bool,
     /// The wall clock, for a `Retry-After` that names a date.
     pub wall: SystemTime,
 }

@@ -240,7 +240,7 @@ impl Outbound {
                 (Verdict::Stop(Stop::NotConfigured), None)
             }
         };
-        self.book(&verdict);
+        self.book(&verdict, failure.tells_of_callee());
         self.agent().tell_verdict(self, &failure, &verdict);
         if let Some(event) = event {
             self.tell_brake(event);
@@ -256,6 +256,7 @@ impl Outbound {
             attempt: None,
             pushback: onus_core::Pushback::None,
             replayable: failed.replayable,
+            body_broke: failed.body_broke,
         };
         self.origin = None;
         let Some(headers) = failed.headers else { return failure };
@@ -288,7 +289,8 @@ impl Outbound {
         }
     }
 
-    fn book(&mut self, verdict: &Verdict) {
+    /// Books what was decided. A call that ends without a word of its callee has no outcome.
+    fn book(&mut self, verdict: &Verdict, has_outcome: bool) {
         let counters = self.edge.counters.arm(self.arm());
         match verdict {
             Verdict::Retry(retry) => {
@@ -299,8 +301,8 @@ impl Outbound {
             }
             Verdict::Stop(stop) => {
                 counters.stops[stop.place()].add();
-                counters.failed.add();
-                self.fail(Some(*stop));
+                if has_outcome { &counters.failed } else { &counters.abandoned }.add();
+                self.fail(has_outcome.then_some(*stop));
             }
         }
     }
@@ -309,7 +311,7 @@ impl Outbound {
     /// on this side, by a breaker or a limit, and is none.
     pub fn refused(&mut self, stop: Stop) {
         self.call.on_not_sent();
-        self.book(&Verdict::Stop(stop));
+        self.book(&Verdict::Stop(stop), true);
     }
 
     /// Whether an attempt may leave at all; `now` is asked where the call has a deadline.

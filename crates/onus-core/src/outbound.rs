@@ -92,6 +92,17 @@ pub struct Failure {
     pub pushback: Pushback,
     /// Whether the request can be sent again and no response has been passed on.
     pub replayable: bool,
+    /// Whether the request's own body broke while it was sent.
+    pub body_broke: bool,
+}
+
+impl Failure {
+    /// Whether this says anything of the callee. Without a reply to a request that broke on this
+    /// side it does not: the call ends without an outcome, as if it were dropped (drop-6).
+    #[must_use]
+    pub const fn tells_of_callee(&self) -> bool {
+        self.error.is_reply() || !self.body_broke
+    }
 }
 
 /// What the callee said about being called again: `grpc-retry-pushback-ms` or `Retry-After`.
@@ -275,7 +286,7 @@ impl OutboundCall {
     ) -> Verdict {
         let claim = self.read(failure, policy);
         // Not where an answer breaks after its head: that retry has been recorded as it was.
-        if self.tries.in_attempt {
+        if self.tries.in_attempt && failure.tells_of_callee() {
             self.record_retry(false, policy, edge, now);
         }
         self.count(failure, claim, policy);
@@ -434,6 +445,28 @@ mod tests {
     use crate::policy::RetryPolicy;
 
     #[test]
+    fn only_silence_after_a_broken_body_says_nothing_of_the_callee() {
+        // [drop-6]
+        for (error, body_broke, tells) in [
+            (CallError::Reset, true, false),
+            (CallError::Timeout, true, false),
+            (CallError::Reset, false, true),
+            (CallError::Http(503), true, true),
+            (CallError::Grpc(14), true, true),
+        ] {
+            let failure = Failure {
+                error,
+                claim: None,
+                attempt: None,
+                pushback: Pushback::None,
+                replayable: false,
+                body_broke,
+            };
+            assert_eq!(failure.tells_of_callee(), tells, "{error} {body_broke}");
+        }
+    }
+
+    #[test]
     fn an_answer_that_breaks_after_its_head_teaches_the_gate_once() {
         // [gate-1]
         let policy = EdgePolicy { retry: RetryPolicy::new(2), ..EdgePolicy::default() };
@@ -445,6 +478,7 @@ mod tests {
             attempt: None,
             pushback: Pushback::None,
             replayable,
+            body_broke: false,
         };
         let mut call = OutboundCall::new(Terms {
             arm: Arm::Enforce,

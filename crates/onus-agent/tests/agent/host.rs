@@ -220,7 +220,8 @@ impl Call<'_> {
     ) -> Verdict {
         let headers = lines.map(headers);
         let wall = SystemTime::UNIX_EPOCH;
-        let failed = FailedAttempt { error, headers: headers.as_ref(), replayable, wall };
+        let failed =
+            FailedAttempt { error, headers: headers.as_ref(), replayable, body_broke: false, wall };
         self.outbound.attempt_failed(&failed, self.service.now(), DRAW)
     }
 

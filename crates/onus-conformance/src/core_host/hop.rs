@@ -119,7 +119,7 @@ fn failure(
     attempt: Option<u32>,
     replayable: bool,
 ) -> Failure {
-    Failure { error, claim, attempt, pushback: Pushback::None, replayable }
+    Failure { error, claim, attempt, pushback: Pushback::None, replayable, body_broke: false }
 }
 
 /// One attempt as the service sees it: a layer below repeats it with the same headers, and counts.

@@ -37,6 +37,7 @@ fn call(ends: Ends, mode: Mode, edge: &mut HeldEdge, now: Timestamp) -> bool {
         attempt: None,
         pushback: Pushback::None,
         replayable: true,
+        body_broke: false,
     };
     outbound.on_sent();
     if let Some(cause) = cause {

@@ -106,6 +106,7 @@ impl Failed {
                 PushbackSetup::After(wait) => Pushback::After(wait.0),
             },
             replayable: self.replayable,
+            body_broke: false,
         }
     }
 }

@@ -236,6 +236,7 @@ fn shipped(case: &Case, edges: &Edges) -> Expected {
         attempt: case.attempt,
         pushback: case.pushback,
         replayable: case.replayable,
+        body_broke: false,
     };
     let tokens = |edge: &EdgeState| edge.budget.as_ref().map_or(0, |budget| budget.balance(now));
     let before = tokens(&edge);

@@ -97,6 +97,7 @@ impl<L: Log> Runner<'_, L> {
                 attempt: attempt.filter(|_| self.rules.counts_layers()),
                 pushback: if met.refused { Pushback::Refused } else { Pushback::None },
                 replayable: met.replayable,
+                body_broke: false,
             };
             let verdict =
                 calling.outbound.on_failure(&failure, &held.policy, &mut held.state, met.now, DRAW);

@@ -229,7 +229,7 @@ impl Watch {
     fn failed(&mut self, error: CallError, headers: Option<&HeaderMap>) {
         self.awaits = Awaits::Nothing;
         let wall = self.clock.wall();
-        let failed = FailedAttempt { error, headers, replayable: false, wall };
+        let failed = FailedAttempt { error, headers, replayable: false, body_broke: false, wall };
         let draw = Draw::from_bits(fastrand::u64(..));
         self.outbound.attempt_failed(&failed, self.clock.now(), draw);
     }

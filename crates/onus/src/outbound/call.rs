@@ -18,7 +18,7 @@ use super::peek::HELD_MAX;
 use super::start::Start;
 use crate::clock::{Clock, Timer};
 use crate::onus::Onus;
-use crate::replay::{Attempt, BoxError, DigestCell, ReplayBody, Tape};
+use crate::replay::{Attempt, BoxError, DigestCell, NotReplayable, ReplayBody, Tape};
 
 /// A logical call. It keeps what it needs of its hop and not the hop: all calls would contend for
 /// one reference count.
@@ -29,7 +29,7 @@ pub(super) struct Call<S, C, B: Body> {
     /// What is needed for another attempt; `None` where there can be none. Boxed, so that calls
     /// that are made once do not move room for it about.
     pub(super) kept: Option<Box<Kept<S, B>>>,
-    /// Where the digest of a body shows that is sent once.
+    /// Where it shows how a body went that is sent once.
     digest: Option<Arc<DigestCell>>,
     pub(super) kind: MethodKind,
 }
@@ -147,8 +147,11 @@ impl<S, C, B: Body> Call<S, C, B> {
         self.note_digest();
         let now = self.now();
         let wall = self.clock.wall();
-        let replayable = self.kept.as_ref().is_some_and(|kept| kept.tape.replayable().is_ok());
-        let failed = FailedAttempt { error, headers, replayable, wall };
+        let kept = self.kept.as_ref().map(|kept| kept.tape.replayable());
+        let replayable = kept.is_some_and(|kept| kept.is_ok());
+        let body_broke = kept == Some(Err(NotReplayable::Error))
+            || self.digest.as_ref().is_some_and(|cell| cell.is_broken());
+        let failed = FailedAttempt { error, headers, replayable, body_broke, wall };
         match &mut self.outbound {
             Some(outbound) => {
                 outbound.attempt_failed(&failed, now, Draw::from_bits(fastrand::u64(..)))

@@ -66,8 +66,7 @@ where
             return OutboundFuture::out_of_time(Call::new(clock, classify, outbound, kind));
         }
         if !outbound.may_retry() {
-            let digest = (outbound.is_tied() && has_data(request.body(), limit))
-                .then(|| Arc::new(DigestCell::new(limit)));
+            let digest = if outbound.is_tied() { digest_of(request.body(), limit) } else { None };
             outbound.attempt_started(request.headers_mut(), now);
             let once = |body| ReplayBody::once(body, Attempt::FIRST, digest.clone());
             let future = self.inner.call(request.map(once));
@@ -100,9 +99,11 @@ impl<S: Clone, C> OutboundService<S, C> {
     }
 }
 
-/// Whether a body has data, and little enough to make a digest of it.
-fn has_data<B: Body>(body: &B, limit: usize) -> bool {
-    !body.is_end_stream() && is_small(body, limit)
+/// Where it shows how a body goes; `None` where there is nothing of it. Only of a small one a digest
+/// is made.
+fn digest_of<B: Body>(body: &B, limit: usize) -> Option<Arc<DigestCell>> {
+    let limit = if is_small(body, limit) { limit } else { 0 };
+    (!body.is_end_stream()).then(|| Arc::new(DigestCell::new(limit)))
 }
 
 impl<S: Clone, C> Clone for OutboundService<S, C> {

@@ -149,7 +149,7 @@ fn note<E>(cell: &DigestCell, frame: &Option<Result<Frame<Bytes>, E>>, rest: &im
             let last = rest.is_end_stream() || rest.size_hint().exact() == Some(0);
             cell.frame(frame, last);
         }
-        Some(Err(_)) => cell.end(false),
-        None => cell.end(true),
+        Some(Err(_)) => cell.broke(),
+        None => cell.end(),
     }
 }

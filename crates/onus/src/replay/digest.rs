@@ -9,7 +9,7 @@ use foldhash::fast::{FixedState, FoldHasher};
 use http_body::Frame;
 
 /// Where the digest of a body shows that was handed away with
-/// [`ReplayBody::once`](super::ReplayBody::once).
+/// [`ReplayBody::once`](super::ReplayBody::once), and whether it broke.
 ///
 /// Digests do not depend on how the data was cut into frames, and leave trailers out. They are not
 /// cryptographic and may differ between builds: compare them within one process, and only where
@@ -33,8 +33,13 @@ impl DigestCell {
         let progress = self.lock();
         match progress.stage {
             Stage::Complete => Some(progress.digest.finish()),
-            Stage::Reading | Stage::Unknown => None,
+            Stage::Reading | Stage::Unknown | Stage::Broken => None,
         }
+    }
+
+    /// Whether the body ended with an error.
+    pub fn is_broken(&self) -> bool {
+        self.lock().stage == Stage::Broken
     }
 
     /// Notes one frame of the body, and whether no data follows it.
@@ -55,12 +60,17 @@ impl DigestCell {
         }
     }
 
-    /// Notes the end of the body: `complete` when it ended as it should.
-    pub(super) fn end(&self, complete: bool) {
+    /// Notes that the body has ended as it should.
+    pub(super) fn end(&self) {
         let mut progress = self.lock();
         if progress.stage == Stage::Reading {
-            progress.stage = if complete { Stage::Complete } else { Stage::Unknown };
+            progress.stage = Stage::Complete;
         }
+    }
+
+    /// Notes that the body has ended with an error.
+    pub(super) fn broke(&self) {
+        self.lock().stage = Stage::Broken;
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -91,7 +101,9 @@ struct Progress {
 enum Stage {
     Reading,
     Complete,
+    /// There is more than a digest is made of.
     Unknown,
+    Broken,
 }
 
 /// A running hash that sees the bytes and not where they were cut.
@@ -219,11 +231,11 @@ mod tests {
             4,
             &|c| {
                 c.frame(&data("abcd"), false);
-                c.end(true);
+                c.end();
             },
             expected,
         );
-        check("end of nothing", 0, &|c| c.end(true), Some(empty_digest()));
+        check("end of nothing", 0, &|c| c.end(), Some(empty_digest()));
         check("over the limit", 3, &|c| c.frame(&data("abcd"), true), None);
         check(
             "over the limit stays unknown",
@@ -231,7 +243,7 @@ mod tests {
             &|c| {
                 c.frame(&data("abcd"), false);
                 c.frame(&data("a"), true);
-                c.end(true);
+                c.end();
             },
             None,
         );
@@ -240,8 +252,8 @@ mod tests {
             9,
             &|c| {
                 c.frame(&data("abcd"), false);
-                c.end(false);
-                c.end(true);
+                c.broke();
+                c.end();
             },
             None,
         );

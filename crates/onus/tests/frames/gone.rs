@@ -134,11 +134,14 @@ fn a_caller_that_goes_away_takes_its_call_with_it() {
 
 #[test]
 fn an_upload_that_its_caller_breaks_off_is_not_sent_again() {
-    // [decide-7] S49
+    // [decide-7] [drop-6] S49 S56
     for speaks in [Http1, Http2] {
         paused_sockets(async {
-            let (_, stub) = go_away(speaks, Step::Sending).await;
+            let (onus, stub) = go_away(speaks, Step::Sending).await;
             assert_eq!((stub.connections(), stub.attempts().len()), (1, 0));
+            // Whoever notices first that the caller has gone, the callee has not failed.
+            assert_eq!(counted(&onus, "onus_calls_total", &[("outcome", "abandoned")]), 1);
+            assert_eq!(counted(&onus, "onus_edge_requests_total", &[]), 0, "it teaches nothing");
         });
     }
 }

@@ -8,7 +8,9 @@ use onus::replay::ReplayLimits;
 use onus::{Onus, RetryPolicy};
 use tower::{Layer, ServiceExt};
 
-use crate::cast::{Callee, Piece, Pieces, Reply, Seen, counted, outcome, paused, post};
+use crate::cast::{
+    Callee, Piece, Pieces, Reply, Seen, ask, counted, get, outcome, paused, post, relay, serve,
+};
 
 const LIMIT: usize = ReplayLimits::PER_REQUEST_DEFAULT;
 
@@ -121,6 +123,41 @@ fn bodies_that_break_are_not_sent_again() {
     // [decide-7]
     let breaks = || Pieces::new([Piece::data("17"), Piece::Break]);
     check(breaks, Reply::breaks(), &[Brought::Error], Some("not-replayable"));
+}
+
+#[test]
+fn a_body_that_breaks_says_nothing_of_the_callee() {
+    // [drop-6] [class-2] S56
+    let check = |policy: Option<RetryPolicy>, body: fn() -> Pieces, reply: Reply, outcome: &str| {
+        paused(async {
+            let builder = Onus::builder("checkout").enforce();
+            let builder = policy.into_iter().fold(builder, |b, policy| b.retry("payments", policy));
+            let onus = builder.build().unwrap();
+            let callee = Callee::new([reply]);
+            let client = onus.outbound("payments").layer(callee);
+            let mut node = serve(&onus, move |_| {
+                relay(client.clone(), Request::post("/charge").body(body()).unwrap())
+            });
+            let answer = ask(&mut node, get("/")).await;
+            assert!(answer.status().is_server_error());
+            drop(answer);
+            let calls = |outcome| counted(&onus, "onus_calls_total", &[("outcome", outcome)]);
+            assert_eq!((calls(outcome), calls("error") + calls("abandoned")), (1, 1));
+            let taught = counted(&onus, "onus_edge_requests_total", &[]);
+            assert_eq!(taught, u64::from(outcome == "error"), "{outcome}");
+        });
+    };
+    let broken = || Pieces::new([Piece::data("17"), Piece::Break]);
+    let large = || Pieces::new([Piece::data(vec![b'x'; LIMIT + 1]), Piece::Break]);
+    let whole = || Pieces::sized("17");
+    let twice = || Some(RetryPolicy::attempts(2).no_budget().unsafe_methods());
+    for policy in [|| None, twice] {
+        check(policy(), broken, Reply::breaks(), "abandoned");
+        check(policy(), large, Reply::breaks(), "abandoned");
+        check(policy(), whole, Reply::breaks(), "error");
+        // What the callee has answered is its own.
+        check(policy(), broken, Reply::says("claimed"), "error");
+    }
 }
 
 #[test]
