@@ -36,6 +36,11 @@ fn rules_that_were_rejected_break_what_they_were_rejected_for() {
         (Rules::NoMark, "silence", "mark"),
         (Rules::MarkWashedOff, "silence", "mark"),
         (Rules::FailedAttemptBlamed, "policies", "at-least-once-weak"),
+        (Rules::DeniedNotMet, "policies", "storm-radius"),
+        (Rules::AllMet, "diamonds", "several-paths"),
+        (Rules::LastDecides, "diamonds", "several-paths"),
+        (Rules::DroppedIsNothing, "dropped-calls", "mark"),
+        (Rules::LayersNotCounted, "layers-below", "one-culprit"),
     ] {
         let check = Check { rules, ..Check::shipped(4, 2) };
         let found = run(&check, &[slice]);

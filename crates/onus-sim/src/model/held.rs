@@ -8,7 +8,8 @@ use onus_core::{
     Gate, RetryBudget, RetryPolicy, Timestamp,
 };
 
-use super::config::{Faults, Hindrance, Retries, Role, Setting, Switches};
+use super::config::{Config, Hindrance, Retries, Role, Setting};
+use super::rules::Rules;
 
 /// An edge as its caller holds it.
 pub(super) struct HeldEdge {
@@ -30,7 +31,8 @@ pub(super) struct Circumstance {
 }
 
 impl HeldEdge {
-    pub(super) fn new(setting: Setting, role: Role, switches: Switches, faults: Faults) -> Self {
+    pub(super) fn new(setting: Setting, role: Role, config: &Config, rules: Rules) -> Self {
+        let Config { switches, faults, .. } = *config;
         let retries = setting.retries;
         let mut retry = RetryPolicy::new(retries.attempts());
         if let Some(policy) = &mut retry {
@@ -51,7 +53,7 @@ impl HeldEdge {
         let policy = match role.layer() {
             None => EdgePolicy { retry, ..EdgePolicy::default() },
             Some(_) => EdgePolicy {
-                declared: retries.are_made().then_some(declared),
+                declared: (retries.are_made() && rules.counts_layers()).then_some(declared),
                 ..EdgePolicy::default()
             },
         };

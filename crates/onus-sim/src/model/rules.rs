@@ -153,7 +153,8 @@ impl Rules {
     /// What becomes of the claim; `criteria` are those of the blamed calls.
     pub(crate) fn claim(self, verdict: ClaimVerdict, criteria: &Criteria) -> ClaimVerdict {
         let unclaimed = |reason| ClaimVerdict { claim: Claim::Unclaimed, reason, ..verdict };
-        let claimed = ClaimVerdict { claim: Claim::Claimed, vetoes: false, ..verdict };
+        let reason = ClaimReason::Handoff;
+        let claimed = ClaimVerdict { claim: Claim::Claimed, reason, vetoes: false, ..verdict };
         let is_handoff = verdict.reason == ClaimReason::Handoff;
         match self {
             Self::PlainMatrix if is_handoff => unclaimed(ClaimReason::Stopped(Stop::NotConfigured)),

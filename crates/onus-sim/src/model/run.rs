@@ -45,7 +45,7 @@ impl<'c, L: Log> Runner<'c, L> {
         self.held.clear();
         let edges = config.topology.edges().iter().zip(&config.edges);
         let held = edges.map(|(ends, setting)| {
-            HeldEdge::new(*setting, config.roles[ends.from], config.switches, config.faults)
+            HeldEdge::new(*setting, config.roles[ends.from], config, self.rules)
         });
         self.held.extend(held);
     }
