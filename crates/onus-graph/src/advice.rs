@@ -1,6 +1,6 @@
 //! What would make a storm smaller.
 
-use crate::graph::{Coverage, Graph, ServiceId};
+use crate::graph::{Coverage, Edge, Graph, ServiceId};
 use crate::reading::Ownership;
 use crate::storm::Storm;
 
@@ -93,12 +93,7 @@ impl Graph {
         graph
     }
 
-    fn change_edges(
-        &mut self,
-        caller: ServiceId,
-        callee: ServiceId,
-        change: impl Fn(&mut crate::graph::Edge),
-    ) {
+    fn change_edges(&mut self, caller: ServiceId, callee: ServiceId, change: impl Fn(&mut Edge)) {
         let edges: Vec<_> = self
             .inner
             .edge_indices()
@@ -113,7 +108,7 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Edge, Service};
+    use crate::graph::Service;
 
     #[test]
     fn each_gap_on_the_worst_path_is_tried() {

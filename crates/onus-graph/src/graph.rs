@@ -1,6 +1,7 @@
 //! Services and the calls between them.
 
-use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
 /// A service in a [`Graph`].
@@ -41,7 +42,7 @@ pub struct Edge {
     pub held_fail_open: bool,
 }
 
-/// Services and the calls between them. Several edges between two services are one each.
+/// Services and the calls between them.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     pub(crate) inner: DiGraph<Service, Edge>,
@@ -110,21 +111,18 @@ impl Graph {
 
     /// Those that nobody calls: where requests come in.
     pub fn roots(&self) -> impl Iterator<Item = ServiceId> {
-        self.inner.externals(petgraph::Direction::Incoming).map(ServiceId)
+        self.inner.externals(Direction::Incoming).map(ServiceId)
     }
 
-    /// The edges into and out of services, as caller, callee and edge.
+    /// All edges, as caller, callee and edge.
     pub fn edges(&self) -> impl Iterator<Item = (ServiceId, ServiceId, &Edge)> {
         self.inner
             .edge_references()
             .map(|edge| (ServiceId(edge.source()), ServiceId(edge.target()), edge.weight()))
     }
 
-    pub(crate) fn callers(
-        &self,
-        callee: NodeIndex,
-    ) -> impl Iterator<Item = (NodeIndex, EdgeIndex, Edge)> {
-        let edges = self.inner.edges_directed(callee, petgraph::Direction::Incoming);
-        edges.map(|edge| (edge.source(), edge.id(), *edge.weight()))
+    pub(crate) fn callers(&self, callee: NodeIndex) -> impl Iterator<Item = (NodeIndex, Edge)> {
+        let edges = self.inner.edges_directed(callee, Direction::Incoming);
+        edges.map(|edge| (edge.source(), *edge.weight()))
     }
 }

@@ -4,13 +4,13 @@
 //! whoever fails by itself stands at the start; the radius of a service is the most multiplying
 //! steps on any way to it. Standings that lead round in a circle are taken together.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
-use crate::graph::{Coverage, Graph, ServiceId};
+use crate::graph::{Coverage, Edge, Graph, ServiceId};
 use crate::reading::{Answer, Ownership};
 
 /// How far and how large a storm may get below a service, over every single culprit that fails
@@ -35,7 +35,8 @@ pub struct Storms<'a> {
     standings: Standings<'a>,
     best: Vec<Best>,
     component_of: Vec<u32>,
-    circles: Vec<Circle>,
+    /// For each circle that multiplies, the services that renew a claim in it.
+    circles: Vec<Vec<ServiceId>>,
 }
 
 /// The standings of a graph and where they lead.
@@ -61,12 +62,6 @@ struct Best {
     before: Option<NodeIndex>,
     /// A circle that multiplies on a way here.
     circle: Option<u32>,
-}
-
-/// Standings that lead round, some step of which multiplies.
-#[derive(Debug)]
-struct Circle {
-    through: Vec<ServiceId>,
 }
 
 /// What going round once may add.
@@ -103,7 +98,7 @@ impl<'a> Standings<'a> {
         next.iter().for_each(|start| seen[start.index()] = true);
         while let Some(standing) = next.pop() {
             let (callee, answer) = parts(standing);
-            for (caller, _, edge) in graph.callers(callee) {
+            for (caller, edge) in graph.callers(callee) {
                 let (multiplies, answer) =
                     answer.up(standings.coverage(caller), ownership.on(edge));
                 let above = standing_of(caller, answer);
@@ -183,7 +178,7 @@ impl<'a> Storms<'a> {
             storm.amplification = storm.amplification.max(best.amplification);
             storm.reach = storm.reach.max(best.reach);
             if let (true, Some(circle)) = (storm.unbounded_through.is_empty(), best.circle) {
-                storm.unbounded_through = self.circles[circle as usize].through.clone();
+                storm.unbounded_through = self.circles[circle as usize].clone();
             }
         }
         storm.path = worst.map(|standing| self.path(standing)).unwrap_or_default();
@@ -214,7 +209,7 @@ impl<'a> Storms<'a> {
             entries().map(|standing| self.best[standing.index()].amplification).fold(1.0, f64::max);
         let circle = match multiplies {
             true => {
-                self.circles.push(Circle { through: round.through });
+                self.circles.push(round.through);
                 Some(self.circles.len() as u32 - 1)
             }
             false => entries().find_map(|standing| self.best[standing.index()].circle),
@@ -253,7 +248,7 @@ impl<'a> Storms<'a> {
         let steps = inside.iter().filter(|step| *step.weight() > 1);
         let multiplying: BTreeSet<_> = steps.map(|step| parts(step.target()).0).collect();
         let renews = |&service: &NodeIndex| {
-            let held = |edge: &crate::graph::Edge| edge.held_fail_open && !edge.fail_open;
+            let held = |edge: &Edge| edge.held_fail_open && !edge.fail_open;
             self.standings.coverage(service) != Coverage::Enforcing
                 || self
                     .standings
@@ -315,7 +310,7 @@ impl<'a> Storms<'a> {
         if !same {
             return vec![from];
         }
-        let mut below = std::collections::BTreeMap::from([(from, from)]);
+        let mut below = BTreeMap::from([(from, from)]);
         let mut next = VecDeque::from([from]);
         while let Some(at) = next.pop_front() {
             if at == to {
