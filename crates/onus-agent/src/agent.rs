@@ -8,7 +8,7 @@ use http::HeaderMap;
 use onus_core::{Arm, EdgeId, Lot, Mode, Share, Timestamp};
 
 use crate::call_facts::CallStart;
-use crate::config::{AgentConfig, CalleeRules, ConfigError};
+use crate::config::{AgentConfig, ConfigError};
 use crate::correlator::{self, Correlator, Found, Token};
 use crate::counters::Counter;
 use crate::edges::{Edge, EdgeKey, EdgeTable};
@@ -17,6 +17,7 @@ use crate::inbound::{Arrival, Inbound};
 use crate::learning::Schedule;
 use crate::outbound::Outbound;
 use crate::procedures::ProcedureTable;
+use crate::rules::CalleeRules;
 use crate::switch::{Source, SwitchError, SwitchFile, Switchboard, Switches};
 use crate::symbols::{Procedure, Symbol, Symbols};
 use crate::trace_context;

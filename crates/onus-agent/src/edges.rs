@@ -8,10 +8,10 @@ use foldhash::fast::RandomState;
 use onus_core::{Brake, BrakeEvent, EdgeClass, EdgeId, EdgePolicy, EdgeState, Timestamp};
 use onus_learn::{ClassFinding, Declared, Estimator};
 
-use crate::config::CalleeRules;
 use crate::counters::{Counter, EdgeCounters};
 use crate::drain::{Drained, Tally};
 use crate::policy::Timeouts;
+use crate::rules::CalleeRules;
 use crate::symbols::{Procedure, Symbol, Symbols};
 
 /// Which edge: a procedure of this service calls a procedure of a callee.

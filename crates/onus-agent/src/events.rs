@@ -10,6 +10,7 @@ use crate::agent::Agent;
 use crate::edges::Edge;
 use crate::inbound::{Inbound, Origin};
 use crate::outbound::Outbound;
+use crate::rules::CalleeRules;
 use crate::switch::{Source, Switches};
 
 /// The most callees that one line names.
@@ -19,7 +20,7 @@ impl Agent {
     /// The first line: what this service will do.
     pub(crate) fn tell_start(&self) {
         let rules = self.edge_table().rules();
-        let names = |keep: fn(&crate::config::CalleeRules) -> bool| {
+        let names = |keep: fn(&CalleeRules) -> bool| {
             let kept: Vec<&str> = rules
                 .iter()
                 .filter(|rules| keep(rules))

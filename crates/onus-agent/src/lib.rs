@@ -21,6 +21,7 @@ mod metrics;
 mod outbound;
 mod policy;
 mod procedures;
+mod rules;
 mod switch;
 pub mod symbols;
 pub mod trace_context;
