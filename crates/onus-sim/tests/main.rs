@@ -1,6 +1,8 @@
 //! What the shipped rules keep on every small tree, and that the checker would notice if they did
 //! not.
 
+mod simulate;
+
 use onus_sim::model::{Check, Findings, Property, Provisos, Replay, Rules, SLICES, Slice};
 
 /// These slices, on trees of up to so many nodes.

@@ -1,0 +1,28 @@
+//! The simulator.
+
+mod mistakes;
+mod vectors;
+
+use std::sync::atomic::AtomicBool;
+
+use onus_sim::simulate::{Changes, Experiment, RunOptions, Scenario, ScenarioError, run};
+
+/// Nobody stops a run.
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// The files of a scenario that names none.
+pub(crate) fn none(path: &str) -> Result<String, String> {
+    Err(format!("{path} is not there"))
+}
+
+/// Reads a scenario that names no files.
+pub(crate) fn load(text: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::load("test.yaml", text, &Changes::default(), &none)
+}
+
+/// Plays a scenario.
+#[track_caller]
+pub(crate) fn play(text: &str) -> Experiment {
+    let scenario = load(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    run(&scenario, &RunOptions { threads: 2, stop: &NEVER, progress: &|| () })
+}
