@@ -1,11 +1,14 @@
 //! The simulator.
 
+mod closed_forms;
 mod mistakes;
+mod policies;
+mod runs;
 mod vectors;
 
 use std::sync::atomic::AtomicBool;
 
-use onus_sim::simulate::{Changes, Experiment, RunOptions, Scenario, ScenarioError, run};
+use onus_sim::simulate::{Changes, Experiment, Outcome, RunOptions, Scenario, ScenarioError, run};
 
 /// Nobody stops a run.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
@@ -25,4 +28,11 @@ pub(crate) fn load(text: &str) -> Result<Scenario, ScenarioError> {
 pub(crate) fn play(text: &str) -> Experiment {
     let scenario = load(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     run(&scenario, &RunOptions { threads: 2, stop: &NEVER, progress: &|| () })
+}
+
+/// The outcome of a policy.
+#[track_caller]
+pub(crate) fn outcome<'a>(experiment: &'a Experiment, policy: &str) -> &'a Outcome {
+    let of_policy = experiment.outcomes.iter().find(|outcome| outcome.policy == policy);
+    of_policy.unwrap_or_else(|| panic!("there is no outcome of {policy}"))
 }
