@@ -4,6 +4,9 @@ use std::io;
 use std::process::ExitCode;
 
 use onus_demo::{DemoError, Misuse};
+use onus_sim::simulate::ScenarioError;
+
+use crate::simulate::{Interrupted, Missing};
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub(crate) enum Exit {
     Failed = 1,
     /// What was asked makes no sense; nothing was done. The parser ends with this code too.
     Misused = 2,
+    /// The user stopped it; what it had is printed.
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -28,6 +33,18 @@ impl Exit {
         if let Some(refused) = error.downcast_ref::<Refused>() {
             anstream::eprintln!("error: {refused}");
             return Self::Misused;
+        }
+        if let Some(error) = error.downcast_ref::<ScenarioError>() {
+            anstream::eprintln!("error: {error}");
+            return Self::Misused;
+        }
+        if let Some(error) = error.downcast_ref::<Missing>() {
+            anstream::eprintln!("error: {error}");
+            return Self::Misused;
+        }
+        if error.is::<Interrupted>() {
+            anstream::eprintln!("error: failed to {error:#}");
+            return Self::Interrupted;
         }
         let misuse = match error.downcast_ref() {
             Some(DemoError::Misuse(misuse)) => Some(misuse),

@@ -10,6 +10,7 @@ mod exit;
 mod files;
 mod logging;
 mod model;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Demo(options) => demo::run(&options),
         Command::Model(options) => model::run(&options),
+        Command::Simulate(options) => simulate::run(&options),
     };
     Exit::from_result(result).into()
 }

@@ -1,4 +1,5 @@
 //! The integration tests of the command and of the whole checkout, in one binary: linking is the slow part.
 
 mod demo;
+mod simulate;
 mod tidy;
