@@ -5,6 +5,7 @@ mod mistakes;
 mod policies;
 mod runs;
 mod vectors;
+mod why;
 
 use std::sync::atomic::AtomicBool;
 

@@ -5,7 +5,7 @@ use onus_sim::simulate::{Changes, Experiment, RunOptions, Scenario, run, shipped
 use super::{NEVER, none, outcome};
 
 #[track_caller]
-fn play_shipped(name: &str, seeds: u32) -> Experiment {
+pub(super) fn play_shipped(name: &str, seeds: u32) -> Experiment {
     let changes = Changes { seeds: Some(seeds), sweep: None };
     let text = shipped(name).expect("a shipped scenario");
     let scenario = Scenario::load(name, text, &changes, &none).expect("a scenario");
