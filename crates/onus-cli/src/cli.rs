@@ -1,5 +1,7 @@
 //! All that can be typed.
 
+use std::path::PathBuf;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onus_demo::{Demo, Node, Protocol};
@@ -174,6 +176,10 @@ pub(crate) struct SimulateOptions {
     /// bad-keys, rate, hops or instances
     #[arg(long, value_name = "PARAM=A,B,…")]
     pub(crate) sweep: Option<String>,
+
+    /// Write charts (SVG) into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
 
     /// Print closed forms below the simulated counts, as fractions, where there are some
     #[arg(long)]

@@ -3,7 +3,9 @@
 mod source;
 mod table;
 
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -19,6 +21,9 @@ pub(crate) fn run(options: &SimulateOptions) -> anyhow::Result<()> {
     let Some(name) = &options.scenario else { return print(&source::list()) };
     let scenario = source::load(name, options)?;
     let experiment = play(&scenario, options)?;
+    if let Some(folder) = &options.plot {
+        plot(&experiment, folder)?;
+    }
     print(&match options.output {
         Format::Table => table::render(&experiment, options.exact),
         Format::Json => simulate::json(&experiment),
@@ -63,6 +68,18 @@ fn play(scenario: &Scenario, options: &SimulateOptions) -> anyhow::Result<Experi
     });
     progress.finish_and_clear();
     experiment.context("run the scenario")
+}
+
+/// Writes the charts that make sense for the experiment, and tells of them.
+fn plot(experiment: &Experiment, folder: &Path) -> anyhow::Result<()> {
+    let complain = |path: &Path| format!("write {}", path.display());
+    fs::create_dir_all(folder).with_context(|| complain(folder))?;
+    for chart in simulate::charts(experiment) {
+        let path = folder.join(chart.file);
+        fs::write(&path, chart.svg).with_context(|| complain(&path))?;
+        anstream::eprintln!("wrote {}", path.display());
+    }
+    Ok(())
 }
 
 fn print(text: &str) -> anyhow::Result<()> {

@@ -60,6 +60,36 @@ fn the_table_says_what_it_shows() {
 }
 
 #[test]
+fn charts_are_written_where_the_user_says() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("charts");
+    let path = folder.to_str().expect("a path that is text");
+    for (arguments, files) in [
+        (vec!["chain"], vec!["policies.svg", "depth.svg"]),
+        (vec!["overload", "--seeds", "1"], vec!["policies.svg", "depth.svg", "goodput.svg"]),
+        (vec!["chain", "--sweep", "attempts=2,3"], vec!["sweep.svg"]),
+    ] {
+        // The folder may be there from a run before.
+        let _ = fs::remove_dir_all(&folder);
+        let output = onus(&[arguments.as_slice(), &["--plot", path]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let mut found: Vec<_> = fs::read_dir(&folder)
+            .expect("the folder is made")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+            .collect();
+        found.sort();
+        let mut files = files;
+        files.sort_unstable();
+        assert_eq!(found, files);
+        for file in files {
+            let svg = fs::read_to_string(folder.join(file)).expect("a chart");
+            assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+            assert!(svg.contains(">everywhere</text>"), "{file}: {svg}");
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{file}: {svg}");
+        }
+    }
+}
+
+#[test]
 fn csv_has_a_line_for_each_policy_and_service() {
     let output = onus(&["chain", "-o", "csv"]);
     let csv = text(&output.stdout);
@@ -72,11 +102,13 @@ fn csv_has_a_line_for_each_policy_and_service() {
 fn check_refusal(test: &str, yaml: &str, complaint: &str) {
     let file = scenario(test, yaml);
     let file = file.to_str().expect("a path that is text");
-    let output = onus(&[file]);
+    let plots = PathBuf::from(file).with_file_name("plots");
+    let output = onus(&[file, "--plot", plots.to_str().expect("a path that is text")]);
     let expected = format!("error: {file}:{complaint}");
     let stderr = text(&output.stderr);
     assert!(stderr.starts_with(&expected), "{expected}\n{stderr}");
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""));
+    assert!(!plots.exists());
 }
 
 const HEAD: &str = "arrivals: {requests: 10}\npolicies: [none]\n";

@@ -5,6 +5,7 @@
 //! of Onus, every decision is taken by the code that production runs: budget, gate, retry table,
 //! criteria, claim and mark. Other people's algorithms stand beside it, each with its source.
 
+mod charts;
 mod engine;
 mod exact;
 mod experiment;
@@ -18,6 +19,7 @@ mod report;
 mod rivals;
 mod scenario;
 
+pub use charts::{Chart, charts};
 pub use exact::{Exact, Ratio};
 pub use experiment::{Experiment, RunOptions, run};
 pub use outcome::{BadKeys, Estimate, Outcome, Recovery, Second, ServiceLoad};

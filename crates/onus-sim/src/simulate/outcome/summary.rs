@@ -50,6 +50,8 @@ pub struct Outcome {
     pub ended: Estimate,
     /// Requests that services never answered, such as hang for good.
     pub unended: Estimate,
+    /// From when to when the outage lasts, in seconds, where it has an end.
+    pub outage_s: Option<(f64, f64)>,
     /// Second by second, the mean over the runs.
     pub seconds: Vec<Second>,
     /// What closed forms say, where there are some.
@@ -144,6 +146,10 @@ pub(crate) fn summarize(plan: &Plan, value: Option<f64>, tallies: &[Tally]) -> O
         answered: count(|tally| tally.answered)?,
         ended: count(|tally| tally.ended)?,
         unended: count(|tally| tally.unended)?,
+        outage_s: plan
+            .outage
+            .filter(|(_, end)| *end < u64::MAX)
+            .map(|(from, to)| (from as f64 / 1e9, to as f64 / 1e9)),
         seconds: by_second(&tallies),
         exact: exact(plan),
         last_answer: first.last_answer,
