@@ -20,6 +20,7 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     Model(ModelOptions),
     Simulate(SimulateOptions),
+    Traces(TracesOptions),
 }
 
 /// Show a retry storm, and ownership stopping it, on real HTTP or gRPC traffic
@@ -212,4 +213,62 @@ pub(crate) enum Output {
     Table,
     /// For tools
     Json,
+}
+
+/// Show from traces you already have which dependencies can take which services down
+///
+/// Reads dumps of traces, counts for each pair of services how often a failed callee took its caller
+/// down, and prints P = P(caller failed | callee failed) with the class that follows: fail-close,
+/// fail-open, or unknown. Nothing is sent anywhere. What cannot be read is told on standard error
+/// and skipped; the exit code is 3 then.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example: the traces that Jaeger keeps of one service\n\n    \
+                             curl 'localhost:16686/api/traces?service=shop&limit=1000' | onus traces -")]
+pub(crate) struct TracesOptions {
+    /// Dumps, also compressed with gzip or zstd; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The format of all files, where it is not to be detected in each
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = DumpFormat::Detect)]
+    pub(crate) format: DumpFormat,
+
+    /// A list of spans that failed, as of log lines: on each line a trace id and a span id
+    #[arg(long, value_name = "FILE")]
+    pub(crate) errors: Vec<PathBuf>,
+
+    /// Count errors as failures also where their status says that they are not the callee's: 404
+    /// and its like, and cancelled calls
+    #[arg(long)]
+    pub(crate) client_errors: bool,
+
+    /// How the result is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = TracesOutput::Table)]
+    pub(crate) output: TracesOutput,
+}
+
+/// The format of dumps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DumpFormat {
+    /// What each file looks like
+    Detect,
+    /// Jaeger's JSON, from the query API or the UI
+    Jaeger,
+    /// Zipkin's JSON, version 2
+    Zipkin,
+    /// OTLP as JSON
+    OtlpJson,
+}
+
+/// How the result of traces is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TracesOutput {
+    /// For people
+    Table,
+    /// For people with wide screens: with evidence, claims and depth
+    Wide,
+    /// For tools: everything
+    Json,
+    /// For tools: the edges
+    Csv,
 }

@@ -17,14 +17,19 @@ pub(crate) enum Exit {
     Failed = 1,
     /// What was asked makes no sense; nothing was done. The parser ends with this code too.
     Misused = 2,
+    /// It did what was asked with a part of the input, and told what it skipped.
+    Incomplete = 3,
     /// The user stopped it; what it had is printed.
     Interrupted = 130,
 }
 
 impl Exit {
     /// Tells people of an error, and how the command ends.
-    pub(crate) fn from_result(result: anyhow::Result<()>) -> Self {
-        let Err(error) = result else { return Self::Done };
+    pub(crate) fn from_result(result: anyhow::Result<Self>) -> Self {
+        let error = match result {
+            Ok(exit) => return exit,
+            Err(error) => error,
+        };
         // Whoever closed standard output has seen enough.
         let closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         if error.downcast_ref().is_some_and(closed) {

@@ -11,6 +11,7 @@ mod files;
 mod logging;
 mod model;
 mod simulate;
+mod traces;
 
 use std::process::ExitCode;
 
@@ -23,9 +24,10 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     logging::start();
     let result = match cli.command {
-        Command::Demo(options) => demo::run(&options),
-        Command::Model(options) => model::run(&options),
-        Command::Simulate(options) => simulate::run(&options),
+        Command::Demo(options) => demo::run(&options).map(|()| Exit::Done),
+        Command::Model(options) => model::run(&options).map(|()| Exit::Done),
+        Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
+        Command::Traces(options) => traces::run(&options),
     };
     Exit::from_result(result).into()
 }

@@ -3,3 +3,4 @@
 mod demo;
 mod simulate;
 mod tidy;
+mod traces;

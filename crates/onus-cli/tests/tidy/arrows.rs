@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("onus-core", &[]),
     ("onus-learn", &["onus-core"]),
     ("onus-graph", &["onus-core", "onus-learn"]),
+    ("onus-traces", &["onus-core", "onus-learn"]),
     ("onus-api", &["onus-core"]),
     ("onus-agent", &["onus-core", "onus-learn"]),
     ("onus", &["onus-agent", "onus-api"]),

@@ -1,0 +1,223 @@
+//! Edges: what all calls of one service to another show.
+
+use std::collections::HashMap;
+
+use onus_learn::{MeasuredClass, Measurement};
+
+use super::calls::{Call, Calls};
+use super::evidence::Evidence;
+use super::requests::Requests;
+use crate::names::Names;
+use crate::span::{Flags, Span};
+
+/// What the dump shows about the calls of one service to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// The service that calls.
+    pub caller: String,
+    /// The service that is called.
+    pub callee: String,
+    /// Whether some of the calls are known from the caller only: the callee has no spans.
+    pub remote: bool,
+    /// Calls.
+    pub calls: u64,
+    /// … that failed: the callee's request did, or the caller's span of the call carries an error.
+    pub failures: u64,
+    /// … because the callee's request did.
+    pub failures_at_callee: u64,
+    /// … of which the caller's span says so.
+    pub failures_at_caller: u64,
+    /// Failed calls of requests that failed too.
+    pub both: u64,
+    /// Requests of the caller that made such calls.
+    pub requests: u64,
+    /// … of which at least one failed.
+    pub requests_with_failure: u64,
+    /// … and that failed too.
+    pub requests_both: u64,
+    /// The evidence for the class, and the class that is proven by it (protocol §9).
+    pub measured: Measurement,
+    /// Failed requests of the caller on any edge. None, and the caller either survives everything
+    /// or does not report its errors.
+    pub caller_failures: u64,
+    /// Whether the dump has no place for the caller's errors and no list names any: that it did not
+    /// fail is not known, and no class is proven.
+    pub mute: bool,
+}
+
+impl Edge {
+    /// P(caller failed | callee failed), each call counted. None without a failure.
+    #[must_use]
+    pub fn p(&self) -> Option<f64> {
+        ratio(self.both, self.failures)
+    }
+
+    /// The same, each request of the caller counted once.
+    #[must_use]
+    pub fn p_per_request(&self) -> Option<f64> {
+        ratio(self.requests_both, self.requests_with_failure)
+    }
+
+    /// The class that [`Edge::p`] alone suggests.
+    #[must_use]
+    pub fn raw_class(&self) -> MeasuredClass {
+        strict_class(self.both, self.failures)
+    }
+
+    /// The class that [`Edge::p_per_request`] alone suggests.
+    #[must_use]
+    pub fn raw_class_per_request(&self) -> MeasuredClass {
+        strict_class(self.requests_both, self.requests_with_failure)
+    }
+
+    /// The class that is proven, by the rules that decisions follow.
+    #[must_use]
+    pub fn class(&self) -> MeasuredClass {
+        match self.measured.class {
+            MeasuredClass::FailOpen | MeasuredClass::FailClose if self.mute => {
+                MeasuredClass::Unknown
+            }
+            MeasuredClass::FailClose
+            | MeasuredClass::FailOpen
+            | MeasuredClass::Unknown
+            | MeasuredClass::NoData => self.measured.class,
+        }
+    }
+
+    /// The interval that the class is judged by. None without a failure.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        match self.measured.class {
+            MeasuredClass::NoData => None,
+            MeasuredClass::FailClose | MeasuredClass::FailOpen | MeasuredClass::Unknown => {
+                Some(self.measured.interval())
+            }
+        }
+    }
+}
+
+fn ratio(both: u64, failures: u64) -> Option<f64> {
+    (failures > 0).then(|| both as f64 / failures as f64)
+}
+
+/// The class by ratio alone as analyses of traces draw it: above 0.8, below 0.2, and on the border
+/// neither.
+#[must_use]
+pub fn strict_class(both: u64, failures: u64) -> MeasuredClass {
+    let (both, failures) = (u128::from(both), u128::from(failures));
+    if failures == 0 {
+        MeasuredClass::NoData
+    } else if both * 5 > failures * 4 {
+        MeasuredClass::FailClose
+    } else if both * 5 < failures {
+        MeasuredClass::FailOpen
+    } else {
+        MeasuredClass::Unknown
+    }
+}
+
+/// The edges so far.
+#[derive(Debug, Default)]
+pub(crate) struct Edges {
+    counts: HashMap<(u32, u32), Counts>,
+    services: HashMap<u32, Service>,
+    evidence: Evidence,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    remote: bool,
+    calls: u64,
+    failures: u64,
+    at_callee: u64,
+    at_caller: u64,
+    both: u64,
+    requests: u64,
+    requests_with_failure: u64,
+    requests_both: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Service {
+    failures: u64,
+    /// A span of it could have carried an error.
+    speaks: bool,
+}
+
+impl Edges {
+    pub(crate) fn add(&mut self, trace: &[Span], requests: &Requests, calls: &Calls) {
+        for calls in calls.by_edge() {
+            let Call { caller, callee, .. } = calls[0];
+            let caller_failed = requests.failed(caller);
+            let counts = self.counts.entry((trace[caller].service, callee)).or_default();
+            let count = |of: &dyn Fn(&Call) -> bool| calls.iter().filter(|call| of(call)).count();
+            let failures = count(&Call::failed) as u64;
+            counts.remote |= count(&|call| call.remote) > 0;
+            counts.calls += calls.len() as u64;
+            counts.failures += failures;
+            counts.at_callee += count(&|call| call.at_callee) as u64;
+            counts.at_caller += count(&|call| call.at_caller) as u64;
+            counts.requests += 1;
+            counts.requests_with_failure += u64::from(failures > 0);
+            if caller_failed {
+                counts.both += failures;
+                counts.requests_both += u64::from(failures > 0);
+            }
+        }
+        for request in requests.iter() {
+            let service = self.services.entry(trace[request].service).or_default();
+            service.failures += u64::from(requests.failed(request));
+            service.speaks |= !trace[request].flags.has(Flags::MUTE);
+        }
+        self.evidence.add(trace, requests, calls);
+    }
+
+    /// The edges in the order of their names.
+    pub(crate) fn finish(mut self, names: &Names) -> Vec<Edge> {
+        let mut edges = Vec::with_capacity(self.counts.len());
+        for ((caller, callee), counts) in self.counts {
+            let service = self.services.get(&caller).copied().unwrap_or_default();
+            edges.push(Edge {
+                caller: names.name(caller).to_owned(),
+                callee: names.name(callee).to_owned(),
+                remote: counts.remote,
+                calls: counts.calls,
+                failures: counts.failures,
+                failures_at_callee: counts.at_callee,
+                failures_at_caller: counts.at_caller,
+                both: counts.both,
+                requests: counts.requests,
+                requests_with_failure: counts.requests_with_failure,
+                requests_both: counts.requests_both,
+                measured: self.evidence.measure(caller, callee),
+                caller_failures: service.failures,
+                mute: !service.speaks && service.failures == 0,
+            });
+        }
+        edges.sort_by(|a, b| (&a.caller, &a.callee).cmp(&(&b.caller, &b.callee)));
+        edges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use MeasuredClass::{FailClose, FailOpen, NoData, Unknown};
+
+    use super::*;
+
+    #[test]
+    fn a_ratio_on_the_border_has_no_class() {
+        for (both, failures, expected) in [
+            (0, 0, NoData),
+            (0, 1, FailOpen),
+            (2, 10, Unknown),
+            (199, 1_000, FailOpen),
+            (8, 10, Unknown),
+            (801, 1_000, FailClose),
+            (1, 1, FailClose),
+            (u64::MAX, u64::MAX, FailClose),
+        ] {
+            assert_eq!(strict_class(both, failures), expected, "{both} of {failures}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Dumps in, reports out.
+
+mod expected;
