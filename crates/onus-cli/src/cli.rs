@@ -20,7 +20,7 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     Model(ModelOptions),
     Simulate(SimulateOptions),
-    Traces(TracesOptions),
+    Traces(Box<TracesOptions>),
 }
 
 /// Show a retry storm, and ownership stopping it, on real HTTP or gRPC traffic
@@ -245,6 +245,50 @@ pub(crate) struct TracesOptions {
     /// How the result is printed
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = TracesOutput::Table)]
     pub(crate) output: TracesOutput,
+
+    #[command(flatten)]
+    pub(crate) columns: ColumnOptions,
+}
+
+/// Which columns a table has. Files that are no JSON are tables then.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tables with a header line, by the names of their columns")]
+pub(crate) struct ColumnOptions {
+    /// Trace id
+    #[arg(long, value_name = "COLUMN", requires_all = ["span_column", "parent_column", "owner"])]
+    pub(crate) trace_column: Option<String>,
+
+    /// Span id
+    #[arg(long, value_name = "COLUMN", requires = "trace_column")]
+    pub(crate) span_column: Option<String>,
+
+    /// Id of the parent span; empty, root, null and the like for none
+    #[arg(long, value_name = "COLUMN", requires = "trace_column")]
+    pub(crate) parent_column: Option<String>,
+
+    /// Name of the service
+    #[arg(long, value_name = "COLUMN", requires = "trace_column", group = "owner")]
+    pub(crate) service_column: Option<String>,
+
+    /// Name of the pod, where there is none of the service
+    #[arg(long, value_name = "COLUMN", requires = "trace_column", group = "owner")]
+    pub(crate) pod_column: Option<String>,
+
+    /// client, server and the like
+    #[arg(long, value_name = "COLUMN", requires = "trace_column")]
+    pub(crate) kind_column: Option<String>,
+
+    /// Whether it failed: true, 1, error and the like, or an HTTP status
+    #[arg(long, value_name = "COLUMN", requires = "trace_column")]
+    pub(crate) error_column: Option<String>,
+
+    /// Name of the service that it calls
+    #[arg(long, value_name = "COLUMN", requires = "trace_column")]
+    pub(crate) peer_column: Option<String>,
+
+    /// Start: seconds, milli-, micro- or nanoseconds since 1970
+    #[arg(long, value_name = "COLUMN", requires = "trace_column")]
+    pub(crate) start_column: Option<String>,
 }
 
 /// The format of dumps.

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::analysis::{self, Reading};
 use crate::collect::{Collector, Limits};
-use crate::formats::{self, Format};
+use crate::formats::{self, Columns, Format};
 use crate::list;
 use crate::report::Report;
 
@@ -32,19 +32,25 @@ use crate::report::Report;
 #[derive(Debug)]
 pub struct Import {
     collector: Collector,
+    columns: Option<Columns>,
 }
 
 impl Import {
     /// Nothing is read yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { collector: Collector::new(limits) }
+        Self { collector: Collector::new(limits), columns: None }
+    }
+
+    /// Files that are no JSON are tables with these columns.
+    pub fn columns(&mut self, columns: Columns) {
+        self.columns = Some(columns);
     }
 
     /// Reads a dump, which messages call `name`.
     pub fn read(&mut self, name: &str, source: impl Read, format: Format) {
         if self.collector.begin(name) {
-            formats::read(source, format, &mut self.collector);
+            formats::read(source, format, self.columns.as_ref(), &mut self.collector);
         }
     }
 

@@ -16,6 +16,7 @@ mod import;
 mod json;
 mod list;
 mod names;
+mod records;
 mod report;
 mod source;
 mod span;
@@ -24,7 +25,7 @@ mod window;
 
 pub use analysis::{Amplification, Claims, Depths, Edge, Histogram, Reading, strict_class};
 pub use collect::Limits;
-pub use formats::Format;
+pub use formats::{Columns, Format, Service};
 pub use import::Import;
 pub use json::Why;
 pub use report::{Report, Summary};

@@ -4,10 +4,10 @@ use std::io::Read;
 
 use crate::collect::Collector;
 use crate::id;
-use crate::json::{Broken, Why};
+use crate::records;
 use crate::source;
 use crate::trouble::Trouble;
-use crate::window::{REACH, Window};
+use crate::window::Window;
 
 /// Reads a list.
 pub(crate) fn read(source: impl Read, into: &mut Collector) {
@@ -17,7 +17,7 @@ pub(crate) fn read(source: impl Read, into: &mut Collector) {
     };
     loop {
         let at = window.at();
-        match next_line(&mut window, entry) {
+        match records::next(&mut window, false, entry) {
             Ok(Some(Some(Entry::Span(trace, span)))) => {
                 into.listed.insert((trace, span));
             }
@@ -56,50 +56,6 @@ fn entry(line: &[u8]) -> Entry {
         Some((trace, span)) if span != 0 => Entry::Span(trace, span),
         Some(_) | None => Entry::Unclear,
     }
-}
-
-/// Gives the next line to `taken`, and what it made of it; nothing of a line that is too long to be
-/// kept; none at the end.
-fn next_line<T>(
-    window: &mut Window<'_>,
-    taken: impl FnOnce(&[u8]) -> T,
-) -> Result<Option<Option<T>>, Broken> {
-    let mut searched = 0;
-    loop {
-        let seen = window.seen();
-        if let Some(end) = memchr::memchr(b'\n', &seen[searched..]).map(|at| searched + at) {
-            let line = taken(&seen[..end]);
-            window.advance(end + 1);
-            return Ok(Some(Some(line)));
-        }
-        searched = seen.len();
-        if searched >= REACH {
-            return pass(window).map(|()| Some(None));
-        }
-        if !more(window)? {
-            if searched == 0 {
-                return Ok(None);
-            }
-            let line = taken(window.seen());
-            window.advance(searched);
-            return Ok(Some(Some(line)));
-        }
-    }
-}
-
-fn pass(window: &mut Window<'_>) -> Result<(), Broken> {
-    loop {
-        let seen = window.seen();
-        let end = memchr::memchr(b'\n', seen);
-        window.advance(end.map_or(seen.len(), |at| at + 1));
-        if end.is_some() || !more(window)? {
-            return Ok(());
-        }
-    }
-}
-
-fn more(window: &mut Window<'_>) -> Result<bool, Broken> {
-    window.more().map_err(|error| Broken { at: window.at(), why: Why::input(&error) })
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Summary {
     pub error_spans: u64,
     /// Spans whose parent is in no file.
     pub orphans: u64,
-    /// Services.
+    /// Services; all that have no name are one.
     pub services: u64,
     /// Requests.
     pub requests: u64,

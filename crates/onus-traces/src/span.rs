@@ -56,6 +56,12 @@ impl Flags {
         Self(self.0 | flags.0)
     }
 
+    /// What is true of a span of which two records say this.
+    pub(crate) const fn joined(self, other: Self) -> Self {
+        let mute = self.0 & other.0 & Self::MUTE.0;
+        Self((self.0 | other.0) & !Self::MUTE.0 | mute)
+    }
+
     pub(crate) const fn without(self, flags: Self) -> Self {
         Self(self.0 & !flags.0)
     }
@@ -74,6 +80,8 @@ pub(crate) struct Draft {
     /// How it ended, where a status says so.
     pub(crate) status: Option<CallError>,
     pub(crate) service: u32,
+    /// The dump has no place for errors.
+    pub(crate) mute: bool,
     peer: u32,
     /// How much the name of the peer is worth; zero without one.
     peer_rank: u8,
@@ -104,6 +112,9 @@ impl Draft {
         }
         if self.status.is_some_and(|status| !ErrorSet::FAILURES.contains(status)) {
             flags = flags.with(Flags::NOT_A_FAILURE);
+        }
+        if self.mute {
+            flags = flags.with(Flags::MUTE);
         }
         Some(Span {
             trace,

@@ -9,9 +9,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use onus_traces::{Format, Import, Limits, Reading, Report};
+use onus_traces::{Columns, Format, Import, Limits, Reading, Report, Service};
 
-use crate::cli::{DumpFormat, TracesOptions, TracesOutput};
+use crate::cli::{ColumnOptions, DumpFormat, TracesOptions, TracesOutput};
 use crate::exit::Exit;
 
 pub(crate) fn run(options: &TracesOptions) -> anyhow::Result<Exit> {
@@ -36,6 +36,9 @@ pub(crate) fn run(options: &TracesOptions) -> anyhow::Result<Exit> {
 
 fn report(options: &TracesOptions) -> anyhow::Result<Report> {
     let mut import = Import::new(Limits::default());
+    if let Some(columns) = columns(&options.columns) {
+        import.columns(columns);
+    }
     for file in &options.files {
         let (name, source) = open(file)?;
         import.read(&name, source, format(options.format));
@@ -45,6 +48,21 @@ fn report(options: &TracesOptions) -> anyhow::Result<Report> {
         import.read_failed(&name, source);
     }
     Ok(import.report(Reading { client_errors: options.client_errors }))
+}
+
+/// The columns, if any are given; the parser sees to it that all that are needed are.
+fn columns(options: &ColumnOptions) -> Option<Columns> {
+    let service = options.service_column.clone().map(Service::Name);
+    Some(Columns {
+        trace: options.trace_column.clone()?,
+        span: options.span_column.clone()?,
+        parent: options.parent_column.clone()?,
+        service: service.or_else(|| options.pod_column.clone().map(Service::Pod))?,
+        kind: options.kind_column.clone(),
+        error: options.error_column.clone(),
+        peer: options.peer_column.clone(),
+        start: options.start_column.clone(),
+    })
 }
 
 /// A file that is not there is a mistake of whoever typed it, not of the dump.

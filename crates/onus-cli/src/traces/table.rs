@@ -78,7 +78,8 @@ fn edges(report: &Report, wide: bool) -> Table {
         }
         row.extend([edge.raw_class(), edge.class()].map(Cell::new));
         if wide {
-            let rule = if edge.mute { "caller-mute" } else { edge.measured.rule().as_str() };
+            let mute = edge.mute && edge.failures > 0;
+            let rule = if mute { "caller-mute" } else { edge.measured.rule().as_str() };
             row.push(Cell::new(rule));
         }
         table.add_row(row);

@@ -98,6 +98,28 @@ fn what_was_skipped_is_told_and_ends_with_3() {
 }
 
 #[test]
+fn tables_are_read_by_the_names_of_their_columns() {
+    let table = "trace;id;parent;pod;failed\n\
+                 4bf92f3577b34da6;00f067aa0ba902b7;root;shop-5d9c7b6f48-x2x7q;no\n\
+                 4bf92f3577b34da6;00f067aa0ba902b8;00f067aa0ba902b7;\"stock-0\";yes\n";
+    let columns = "--trace-column trace --span-column id --parent-column parent --pod-column pod";
+    let output = onus(&format!("traces - -o csv {columns} --error-column failed"), table);
+    let edges = text(&output.stdout);
+    assert!(edges.contains("\nshop,stock,1,1,0,"), "{edges}{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+
+    let output = onus(&format!("traces - -o csv {columns} --error-column fail"), table);
+    let warnings = "warning: standard input: byte 0: there is no column \"fail\"; file skipped\n\
+                    warning: skipped in all: 1 files\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (warnings, Some(3)));
+
+    let output = onus("traces - --trace-column trace", table);
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("--span-column <COLUMN>"), "{stderr}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn a_file_that_is_not_there_is_an_error() {
     let output = onus("traces no-such-dump.json", "");
     let stderr = text(&output.stderr);

@@ -70,7 +70,8 @@ fn joined(one: Span, other: Span) -> Span {
         start: or(one.start, other.start),
         peer: if one.peer == 0 { other.peer } else { one.peer },
         kind: one.kind.max(other.kind),
-        flags: one.flags.with(other.flags),
+        // A span is mute only if none of its records could have said more.
+        flags: one.flags.joined(other.flags),
         ..one
     }
 }

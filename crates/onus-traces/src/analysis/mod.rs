@@ -62,8 +62,7 @@ pub(crate) fn report(mut collector: Collector, reading: Reading) -> Report {
         }
         tree.note_skew(trace, &mut collector.troubles);
     }
-    // The service without a name is none.
-    summary.services = services.iter().skip(1).filter(|seen| **seen).count() as u64;
+    summary.services = services.iter().filter(|seen| **seen).count() as u64;
 
     let names = &collector.names;
     let edges = edges.finish(names);

@@ -4,8 +4,11 @@ mod document;
 mod jaeger;
 mod otlp_json;
 mod pairs;
+mod table;
 mod tags;
 mod zipkin;
+
+pub use table::{Columns, Service};
 
 use std::io::Read;
 
@@ -52,7 +55,12 @@ impl Format {
 }
 
 /// Reads a file, whatever it turns out to be.
-pub(crate) fn read<'r>(source: impl Read + 'r, wanted: Format, into: &mut Collector) {
+pub(crate) fn read<'r>(
+    source: impl Read + 'r,
+    wanted: Format,
+    columns: Option<&Columns>,
+    into: &mut Collector,
+) {
     let mut window = match source::plain(source) {
         Ok(plain) => Window::new(plain),
         Err(error) => return into.unreadable(&error),
@@ -63,27 +71,38 @@ pub(crate) fn read<'r>(source: impl Read + 'r, wanted: Format, into: &mut Collec
     if window.seen().starts_with(b"\xef\xbb\xbf") {
         window.advance(3);
     }
-    match detect(wanted, window.seen()) {
-        Format::Jaeger | Format::Zipkin | Format::OtlpJson | Format::Detect => {
-            document::documents(&mut Json::new(window), wanted, into);
+    let found = match wanted {
+        Format::Detect => detect(window.seen(), columns.is_some()),
+        Format::Jaeger
+        | Format::Zipkin
+        | Format::OtlpJson
+        | Format::OtlpProtobuf
+        | Format::Table => wanted,
+    };
+    match (found, columns) {
+        (Format::Table, Some(columns)) => table::rows(&mut window, columns, into),
+        (Format::Detect | Format::Jaeger | Format::Zipkin | Format::OtlpJson, _) => {
+            document::documents(&mut Json::new(window), found, into);
         }
-        Format::OtlpProtobuf | Format::Table => {
+        (Format::OtlpProtobuf | Format::Table, _) => {
             into.trouble(0, Trouble::NotADump { wanted: wanted.name() });
         }
     }
 }
 
-fn detect(wanted: Format, head: &[u8]) -> Format {
-    if wanted != Format::Detect {
-        return wanted;
-    }
+/// What a file is that begins with `head`. Which JSON it is, is told by its keys.
+fn detect(head: &[u8], has_columns: bool) -> Format {
     // Lengths and field numbers of protobuf are bytes that no text has.
     let control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t');
     let head = &head[..head.len().min(HEAD)];
     if head.iter().any(control) {
         return Format::OtlpProtobuf;
     }
-    Format::Detect
+    match head.trim_ascii_start().first() {
+        Some(b'{' | b'[') => Format::Detect,
+        Some(_) if has_columns => Format::Table,
+        Some(_) | None => Format::Detect,
+    }
 }
 
 /// Enough of a file to see what it is.

@@ -79,7 +79,8 @@ pub(crate) fn kind(text: &[u8]) -> Option<Kind> {
     None
 }
 
-fn status(value: &[u8]) -> Option<CallError> {
+/// The HTTP status that a text is, if it is that of an error.
+pub(crate) fn status(value: &[u8]) -> Option<CallError> {
     http_status(number(value)?)
 }
 
