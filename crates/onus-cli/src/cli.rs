@@ -302,6 +302,10 @@ pub(crate) enum DumpFormat {
     Zipkin,
     /// OTLP as JSON
     OtlpJson,
+    /// OTLP as protobuf
+    OtlpProtobuf,
+    /// A table, with the columns that are given
+    Table,
 }
 
 /// How the result of traces is printed.

@@ -45,6 +45,13 @@ pub(crate) fn span_id(text: &[u8]) -> u64 {
     }
 }
 
+/// The id that `bytes` are, as protobuf carries it; none where they are all zero or too many.
+pub(crate) fn of_bytes(bytes: &[u8]) -> Option<u128> {
+    let fits = bytes.len() <= 16;
+    let id = bytes.iter().fold(0, |id, &byte| id << 8 | u128::from(byte));
+    (fits && id != 0).then_some(id)
+}
+
 /// Random ids have 16 or 32 digits, and leading zeros that a writer leaves out are few: one id in
 /// four billion has eight.
 const GLOBAL: usize = 9;
@@ -144,6 +151,10 @@ mod tests {
 
     #[test]
     fn no_id_is_none() {
+        for bytes in [&[][..], &[0; 16], &[1; 17]] {
+            assert_eq!(of_bytes(bytes), None, "{bytes:?}");
+        }
+        assert_eq!(of_bytes(&[0x26, 0xf1]), Some(0x26f1));
         for text in ["", "000000000000", "00000000000000000000000000000000"] {
             assert_eq!(trace_id(text.as_bytes(), 0), None, "{text}");
         }

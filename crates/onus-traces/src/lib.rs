@@ -22,6 +22,7 @@ mod source;
 mod span;
 mod trouble;
 mod window;
+mod wire;
 
 pub use analysis::{Amplification, Claims, Depths, Edge, Histogram, Reading, strict_class};
 pub use collect::Limits;

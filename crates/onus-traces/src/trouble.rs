@@ -221,6 +221,8 @@ impl fmt::Display for Warning {
 pub struct Skipped {
     /// Files without anything readable.
     pub files: u64,
+    /// Documents, or messages within them, that broke off in the middle.
+    pub documents: u64,
     /// Bytes that could not be read, or stood behind such.
     pub bytes: u64,
     /// Spans that were read and could not be used.
@@ -238,10 +240,11 @@ pub struct Skipped {
 impl Skipped {
     /// All of them with their names.
     #[must_use]
-    pub fn counts(&self) -> [(&'static str, u64); 7] {
-        let Self { files, bytes, spans, calls, texts, parents, lines } = *self;
+    pub fn counts(&self) -> [(&'static str, u64); 8] {
+        let Self { files, documents, bytes, spans, calls, texts, parents, lines } = *self;
         [
             ("files", files),
+            ("documents", documents),
             ("bytes", bytes),
             ("spans", spans),
             ("calls", calls),
@@ -300,7 +303,10 @@ impl Troubles {
     fn note(&mut self, place: Option<(u16, u64)>, trouble: Trouble) {
         let skipped = &mut self.skipped;
         match &trouble {
-            Trouble::Broken { bytes, .. } => skipped.bytes += bytes,
+            Trouble::Broken { bytes, .. } => {
+                skipped.documents += 1;
+                skipped.bytes += bytes;
+            }
             Trouble::NotADump { .. } | Trouble::NoColumn { .. } | Trouble::TooManyFiles => {
                 skipped.files += 1;
             }

@@ -81,5 +81,7 @@ fn format(format: DumpFormat) -> Format {
         DumpFormat::Jaeger => Format::Jaeger,
         DumpFormat::Zipkin => Format::Zipkin,
         DumpFormat::OtlpJson => Format::OtlpJson,
+        DumpFormat::OtlpProtobuf => Format::OtlpProtobuf,
+        DumpFormat::Table => Format::Table,
     }
 }

@@ -89,7 +89,7 @@ fn what_was_skipped_is_told_and_ends_with_3() {
     let expected = format!(
         "warning: standard input: byte {span}: a span whose trace does not name its service; skipped\n\
          warning: standard input: byte {name}: the input ends in the middle; {} bytes skipped\n\
-         warning: skipped in all: {} bytes, 1 spans\n",
+         warning: skipped in all: 1 documents, {} bytes, 1 spans\n",
         cut - name,
         cut - name,
     );

@@ -3,6 +3,7 @@
 mod document;
 mod jaeger;
 mod otlp_json;
+mod otlp_protobuf;
 mod pairs;
 mod table;
 mod tags;
@@ -84,7 +85,8 @@ pub(crate) fn read<'r>(
         (Format::Detect | Format::Jaeger | Format::Zipkin | Format::OtlpJson, _) => {
             document::documents(&mut Json::new(window), found, into);
         }
-        (Format::OtlpProtobuf | Format::Table, _) => {
+        (Format::OtlpProtobuf, _) => otlp_protobuf::messages(window, into),
+        (Format::Table, None) => {
             into.trouble(0, Trouble::NotADump { wanted: wanted.name() });
         }
     }
