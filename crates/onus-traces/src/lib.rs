@@ -24,7 +24,9 @@ mod trouble;
 mod window;
 mod wire;
 
-pub use analysis::{Amplification, Claims, Depths, Edge, Histogram, Reading, strict_class};
+pub use analysis::{
+    Amplification, Claims, Depths, Edge, HISTOGRAM_MAX, Histogram, Reading, strict_class,
+};
 pub use collect::Limits;
 pub use formats::{Columns, Format, Service};
 pub use import::Import;

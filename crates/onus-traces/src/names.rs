@@ -32,7 +32,8 @@ impl Names {
         }
         let number = self.names.len() as u32;
         self.numbers.insert(name.into(), number);
-        self.names.push(name.into());
+        // A dump must not be able to write to somebody's terminal.
+        self.names.push(name.replace(char::is_control, "\u{fffd}").into());
         Some(number)
     }
 
@@ -66,6 +67,14 @@ mod tests {
         assert_eq!(names.number(b"c"), None);
         assert_eq!(names.number(b"a"), Some(1));
         assert_eq!((names.name(0), names.name(2), names.len()), ("(unnamed)", "b\u{fffd}", 3));
+    }
+
+    #[test]
+    fn a_name_has_no_power_over_a_terminal() {
+        let mut names = Names::new(9);
+        let number = names.number(b"\x1b[2Jshop\n").expect("there is room");
+        assert_eq!(names.name(number), "\u{fffd}[2Jshop\u{fffd}");
+        assert_eq!(names.number(b"\x1b[2Jshop\n"), Some(number));
     }
 
     #[test]

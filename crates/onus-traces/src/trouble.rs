@@ -177,12 +177,14 @@ impl fmt::Display for Trouble {
                 f,
                 "each of the {traces} traces has an error: if they were chosen by it, P is too high"
             ),
-            Self::SilentCallers { services } => write!(
-                f,
-                "never seen to fail, though their callees did: {}; a caller that does not report \
-                 its errors looks fail-open too",
-                services.join(", ")
-            ),
+            Self::SilentCallers { services } => {
+                let shown = &services[..services.len().min(NAMED)];
+                write!(f, "never seen to fail, though their callees did: {}", shown.join(", "))?;
+                if services.len() > NAMED {
+                    write!(f, " and {} more", services.len() - NAMED)?;
+                }
+                f.write_str("; a caller that does not report its errors looks fail-open too")
+            }
         }
     }
 }
@@ -350,5 +352,45 @@ impl Troubles {
     }
 }
 
+/// Names in one message.
+const NAMED: usize = 10;
+
 /// Enough to see a pattern.
 const SHOWN: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_names_file_place_and_how_many_more() {
+        let mut troubles = Troubles::default();
+        for at in 0..8 {
+            troubles.at(1, at, Trouble::NoId);
+        }
+        troubles.at(0, 77, Trouble::Broken { why: Why::End, bytes: 3 });
+        troubles.at(1, 8, Trouble::NoId);
+        let services = (0..12).map(|number| format!("s{number}")).collect();
+        troubles.whole(Trouble::SilentCallers { services });
+        let skipped = Skipped { documents: 1, bytes: 3, spans: 9, ..Skipped::default() };
+        assert_eq!(troubles.skipped, skipped);
+        assert_eq!(skipped.to_string(), "1 documents, 3 bytes, 9 spans");
+        let warnings = troubles.warnings(&["a".to_owned(), "b".to_owned()]);
+        let lines: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "b: byte 0: a span without ids; skipped",
+                "b: byte 1: a span without ids; skipped",
+                "b: byte 2: a span without ids; skipped",
+                "b: byte 3: a span without ids; skipped",
+                "b: byte 4: a span without ids; skipped (and 4 more)",
+                "a: byte 77: the input ends in the middle; 3 bytes skipped",
+                "never seen to fail, though their callees did: s0, s1, s2, s3, s4, s5, s6, s7, s8, \
+                 s9 and 2 more; a caller that does not report its errors looks fail-open too",
+            ]
+        );
+        assert!(!Skipped::default().any());
+        assert_eq!(Skipped::default().to_string(), "nothing");
+    }
+}

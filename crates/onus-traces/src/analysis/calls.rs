@@ -76,7 +76,7 @@ impl Calls {
                 });
             }
         }
-        list.sort_by_key(|call| (call.caller, call.callee));
+        list.sort_unstable_by_key(|call| (call.caller, call.callee));
         Self { list, unnamed }
     }
 

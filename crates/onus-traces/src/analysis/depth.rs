@@ -7,7 +7,7 @@ use super::requests::Requests;
 use super::tree::Tree;
 use crate::span::Span;
 
-/// How many requests, or traces, have each value.
+/// How many requests, or traces, have each value. What is above [`HISTOGRAM_MAX`] counts as that.
 pub type Histogram = BTreeMap<u64, u64>;
 
 /// Distributions over all traces.
@@ -102,5 +102,8 @@ struct Above {
 }
 
 fn count(histogram: &mut Histogram, value: u64) {
-    *histogram.entry(value).or_default() += 1;
+    *histogram.entry(value.min(HISTOGRAM_MAX)).or_default() += 1;
 }
+
+/// The largest value that is told apart, so that a chain made to harm does not fill the memory.
+pub const HISTOGRAM_MAX: u64 = 9_999;

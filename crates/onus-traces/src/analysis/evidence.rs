@@ -16,7 +16,27 @@ use crate::span::Span;
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     clean: HashMap<(u32, u64), CleanCounts>,
-    failures: HashMap<(u32, u32), Vec<(u64, EdgeCounts)>>,
+    failures: HashMap<(u32, u32), Vec<Failure>>,
+}
+
+/// A request in which an edge failed, in eight bytes: its minute, whether another edge failed too,
+/// and whether the caller did. The minute comes first, so that they sort by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Failure(u64);
+
+impl Failure {
+    fn new(minute: u64, joint: bool, caller: bool) -> Self {
+        // Minutes of microseconds leave the upper bits free.
+        Self(minute << 2 | u64::from(joint) << 1 | u64::from(caller))
+    }
+
+    fn minute(self) -> u64 {
+        self.0 >> 2
+    }
+
+    fn counts(self) -> EdgeCounts {
+        EdgeCounts::of_request(true, self.0 & 2 != 0, self.0 & 1 != 0)
+    }
 }
 
 impl Evidence {
@@ -34,8 +54,8 @@ impl Evidence {
             let any = |calls: &[Call]| calls.iter().any(Call::failed);
             let failed_edges = by_edge().filter(|calls| any(calls)).count();
             for calls in by_edge().filter(|calls| any(calls)) {
-                let counts = EdgeCounts::of_request(true, failed_edges > 1, failed);
-                self.failures.entry((caller, calls[0].callee)).or_default().push((minute, counts));
+                let failure = Failure::new(minute, failed_edges > 1, failed);
+                self.failures.entry((caller, calls[0].callee)).or_default().push(failure);
             }
         }
     }
@@ -43,15 +63,15 @@ impl Evidence {
     /// What is known about an edge at the end of the dump.
     pub(crate) fn measure(&mut self, caller: u32, callee: u32) -> Measurement {
         let mut minutes = self.failures.remove(&(caller, callee)).unwrap_or_default();
-        minutes.sort_unstable_by_key(|(minute, _)| *minute);
-        let first = minutes.first().map_or(0, |(minute, _)| *minute);
+        minutes.sort_unstable();
+        let first = minutes.first().map_or(0, |failure| failure.minute());
         let mut now = Timestamp::ZERO;
         let mut estimator = Estimator::new(now);
-        for of_minute in minutes.chunk_by(|(a, _), (b, _)| a == b) {
-            let minute = of_minute[0].0;
+        for of_minute in minutes.chunk_by(|a, b| a.minute() == b.minute()) {
+            let minute = of_minute[0].minute();
             let mut counts = EdgeCounts::default();
-            for (_, request) in of_minute {
-                counts += *request;
+            for failure in of_minute {
+                counts += failure.counts();
             }
             now = Timestamp::from_nanos((minute - first).saturating_mul(MINUTE_NANOS));
             let clean = self.clean.get(&(caller, minute)).copied().unwrap_or_default();

@@ -9,7 +9,7 @@ mod requests;
 mod tree;
 
 pub(crate) use calls::Calls;
-pub use depth::{Amplification, Depths, Histogram};
+pub use depth::{Amplification, Depths, HISTOGRAM_MAX, Histogram};
 pub use edges::{Edge, strict_class};
 pub use requests::Claims;
 pub(crate) use requests::Requests;
