@@ -10,3 +10,4 @@ pub mod figures;
 pub mod grpc;
 pub mod layers;
 pub mod storms;
+pub mod traces;
