@@ -51,16 +51,18 @@ fn slices(found: &[(&Slice, Findings)], total: &Findings) -> Table {
 }
 
 fn properties(check: &Check, total: &Findings) -> Table {
-    let mut table = table_with(["property", "traces", "violations", "what holds"]);
+    let mut table =
+        table_with(["property", "traces", "violations", "in configurations", "what holds"]);
     for (property, found) in check.properties.iter().zip(&total.properties) {
-        let counts = [found.traces, found.violations].map(number);
-        let [traces, violations] = counts;
-        table.add_row([Cell::new(property.name), traces, violations, Cell::new(property.words)]);
+        let counts = [found.traces, found.violations, found.configurations].map(number);
+        let [traces, violations, configurations] = counts;
+        let [name, words] = [property.name, property.words].map(Cell::new);
+        table.add_row([name, traces, violations, configurations, words]);
     }
     table
 }
 
-fn table_with(header: [&str; 4]) -> Table {
+fn table_with<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header(header);
     table

@@ -38,7 +38,7 @@ impl<'c> Case<'c> {
 
     /// 1 + d(R−1).
     pub(crate) fn linear(&self, node: usize) -> u64 {
-        1 + self.depth(node) * (self.attempts - 1)
+        self.marked(self.depth(node))
     }
 
     /// R^(k+1), k services with lost context above the culprit.
@@ -106,27 +106,49 @@ impl<'c> Case<'c> {
         product
     }
 
-    /// The product over the segments that context losses cut the way to `node` into.
+    /// The product over the segments that context losses cut the way to `node` into. The last one
+    /// counts like those that end in a context loss where there is one below any of its nodes: an
+    /// error that is claimed there is retried in marked requests too.
     pub(crate) fn for_lost_segments(&self, node: usize) -> u64 {
-        self.over_segments(node, |hops| self.attempts * (1 + (hops - 1) * (self.attempts - 1)))
+        let ends_lost = |hops| self.attempts * (1 + (hops - 1) * (self.attempts - 1));
+        let (product, hops) = self.over_segments(node, ends_lost);
+        match hops {
+            0 => product,
+            hops if self.context_is_lost_below(node, hops) => product * ends_lost(hops),
+            hops => product * self.marked(hops),
+        }
     }
 
     /// The same where every level times out.
     pub(crate) fn for_timeouts(&self, node: usize) -> u64 {
-        self.over_segments(node, |hops| 1 + hops * (self.attempts - 1))
+        let (product, hops) = self.over_segments(node, |hops| self.marked(hops));
+        product * self.marked(hops)
     }
 
-    fn over_segments(&self, node: usize, segment: impl Fn(u64) -> u64) -> u64 {
+    /// 1 + l(R−1), l hops.
+    fn marked(&self, hops: u64) -> u64 {
+        1 + hops * (self.attempts - 1)
+    }
+
+    /// The product over the segments that end in a context loss, and the hops after the last.
+    fn over_segments(&self, node: usize, segment: impl Fn(u64) -> u64) -> (u64, u64) {
         let (mut product, mut hops) = (1, 0);
         for &edge in &self.paths[node] {
             hops += 1;
-            let to = self.config.topology.edges()[edge].to;
-            if self.loses_context(to) {
+            if self.loses_context(self.config.topology.edges()[edge].to) {
                 product *= segment(hops);
                 hops = 0;
             }
         }
-        product * (1 + hops * (self.attempts - 1))
+        (product, hops)
+    }
+
+    /// Whether context is lost below a node that the last `hops` hops to `node` lead to.
+    fn context_is_lost_below(&self, node: usize, hops: u64) -> bool {
+        let way = &self.paths[node];
+        let last = &way[way.len() - hops as usize..];
+        let below = |other: usize| self.paths[other].iter().any(|edge| last.contains(edge));
+        (0..self.depths.len()).any(|other| self.loses_context(other) && below(other))
     }
 
     /// R^k · (1 + (d−k)(R−1)), k observing services that retry on the way to `node`.

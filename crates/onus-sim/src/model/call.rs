@@ -138,7 +138,7 @@ impl<L: Log> Runner<'_, L> {
             calling.sends += 1;
             let place = calling.place + u64::from(calling.sends.min(SENDS as u32 - 1));
             let attempt = request.attempt.max(number);
-            let mut reply = self.handle(ends.to, Request { attempt, place, ..request });
+            let mut reply = self.ask(ends.to, Request { attempt, place, ..request });
             let obeyed = match reply.answer {
                 Answer::Ok => true,
                 Answer::Error { vetoes, .. } => vetoes && layer == Some(true),

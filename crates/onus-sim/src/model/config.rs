@@ -136,7 +136,9 @@ pub struct Faults {
     pub dropped: bool,
     /// Failed attempts meet a hindrance that others of the same edge do not.
     pub hindrances: bool,
-    /// The most nodes at which something goes wrong.
+    /// The nodes at which something may go wrong, one bit each.
+    pub among: u64,
+    /// The most of them at which something goes wrong in a trace.
     pub culprits_max: u32,
     /// The most failures in a trace.
     pub failures_max: u32,
@@ -151,6 +153,7 @@ impl Faults {
         lost: false,
         dropped: false,
         hindrances: false,
+        among: u64::MAX,
         culprits_max: u32::MAX,
         failures_max: u32::MAX,
         coupled: false,

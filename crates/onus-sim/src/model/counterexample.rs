@@ -9,6 +9,8 @@ use super::rules::Rules;
 use super::run::Runner;
 use super::seen::{Event, Seen};
 use super::slice::Slice;
+use super::space::Engine;
+use super::worst::Known;
 
 /// A trace that breaks a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +67,12 @@ impl Replay {
         if parts.next().is_some() || !slice.sizes(6).contains(&nodes) {
             return None;
         }
-        let config = slice.space(nodes).config(index)?;
-        Some(Self::run(rules, config, &tape))
+        let space = slice.space(nodes);
+        let config = space.config(index)?;
+        match space.engine {
+            Engine::Traces => Some(Self::run(rules, config, &tape)),
+            Engine::Dearest => Self::dearest(rules, config, usize::from(*tape.first()?)),
+        }
     }
 
     /// The properties that the trace breaks.
@@ -80,6 +86,15 @@ impl Replay {
         };
         let broken = Property::all().into_iter().filter(is_broken);
         broken.map(|property| property.name).collect()
+    }
+
+    /// The dearest trace for one node.
+    pub(super) fn dearest(rules: Rules, config: Config, target: usize) -> Option<Self> {
+        if target >= config.topology.nodes() {
+            return None;
+        }
+        let (seen, events) = Known::new(&config, rules, target, u64::MAX)?.script(&config, rules);
+        Some(Self { rules, config, events, seen })
     }
 
     pub(super) fn run(rules: Rules, config: Config, tape: &[u8]) -> Self {

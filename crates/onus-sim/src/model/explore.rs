@@ -10,9 +10,11 @@ use super::property::Property;
 use super::proviso::Provisos;
 use super::rules::Rules;
 use super::run::Runner;
+use super::seen::Seen;
 use super::slice::Slice;
-use super::space::Space;
+use super::space::{Engine, Space};
 use super::topology::Fan;
+use super::worst::Known;
 
 /// What to check, and by which rules.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub struct Finding {
     pub traces: u64,
     /// Those of them that broke it.
     pub violations: u64,
+    /// The configurations with such traces.
+    pub configurations: u64,
     /// The smallest of these.
     pub smallest: Option<Counterexample>,
 }
@@ -102,47 +106,98 @@ impl Check {
             }
             for index in from..until {
                 if let Some(config) = space.config(index) {
-                    tape = self.config(index, &config, tape, &mut part);
+                    tape = self.config(index, &config, space.engine, tape, &mut part);
                 }
             }
             done(until - from);
         }
     }
 
-    /// Runs every trace of a configuration.
-    fn config(&self, index: u64, config: &Config, mut tape: Tape, part: &mut Part) -> Tape {
-        let case = Case::new(config);
-        let met = Provisos::of_config(config);
-        let properties = self.properties.iter().enumerate();
-        let checked: Vec<_> = properties
-            .filter(|(_, property)| met.include(property.needs.restricted_to(Provisos::OF_CONFIGS)))
-            .map(|(at, property)| (at, property, property.needs.restricted_to(Provisos::OF_TRACES)))
-            .collect();
-        let complexity = complexity(config);
-        tape.clear();
-        let mut runner = Runner::new(config, self.rules, tape, ());
+    /// Judges a configuration by all of its traces, or by the dearest ones.
+    fn config(
+        &self,
+        index: u64,
+        config: &Config,
+        engine: Engine,
+        mut tape: Tape,
+        part: &mut Part,
+    ) -> Tape {
         part.configurations += 1;
-        loop {
-            runner.trace();
-            part.traces += 1;
-            let met = Provisos::of_trace(&runner.seen);
-            for &(at, property, needs) in &checked {
-                if !met.include(needs) {
-                    continue;
-                }
-                let count = &mut part.counts[at];
-                count.traces += 1;
-                if property.is_broken(&case, &runner.seen) {
-                    count.violations += 1;
-                    let requests = runner.seen.requests.iter().sum();
-                    let size = (complexity, requests, runner.seen.failures, index);
-                    if count.smallest.as_ref().is_none_or(|(smallest, _)| size < *smallest) {
-                        count.smallest = Some((size, runner.tape.taken().collect()));
+        let judge = self.judge(index, config, engine);
+        match engine {
+            Engine::Traces => {
+                tape.clear();
+                let mut runner = Runner::new(config, self.rules, tape, ());
+                loop {
+                    runner.trace();
+                    part.traces += 1;
+                    judge.trace(&runner.seen, || runner.tape.taken().collect(), part);
+                    if !runner.tape.advance() {
+                        return runner.tape;
                     }
                 }
             }
-            if !runner.tape.advance() {
-                return runner.tape;
+            Engine::Dearest => {
+                let nodes = config.topology.nodes();
+                for target in 1..nodes {
+                    let Some(known) = Known::new(config, self.rules, target, u64::MAX) else {
+                        continue;
+                    };
+                    part.traces += known.runs;
+                    let mut seen = Seen::dearest(nodes);
+                    seen.requests[target] = known.most();
+                    judge.trace(&seen, || vec![target as u8], part);
+                }
+                tape
+            }
+        }
+    }
+
+    fn judge<'c>(&'c self, index: u64, config: &'c Config, engine: Engine) -> Judge<'c> {
+        let met = Provisos::of_config(config);
+        let properties = self.properties.iter().enumerate();
+        // Of the dearest traces nothing is known but requests, and that answers get lost.
+        let applies = |property: &Property| {
+            (engine == Engine::Traces || property.needs.include(Provisos::LOST_ONLY))
+                && met.include(property.needs.restricted_to(Provisos::OF_CONFIGS))
+        };
+        let checked = properties
+            .filter(|(_, property)| applies(property))
+            .map(|(at, property)| (at, property, property.needs.restricted_to(Provisos::OF_TRACES)))
+            .collect();
+        Judge { index, case: Case::new(config), complexity: complexity(config), checked }
+    }
+}
+
+/// A configuration with the properties that it is judged by.
+struct Judge<'c> {
+    index: u64,
+    case: Case<'c>,
+    complexity: u32,
+    /// The place, the property, and what it asks of traces.
+    checked: Vec<(usize, &'c Property, Provisos)>,
+}
+
+impl Judge<'_> {
+    fn trace(&self, seen: &Seen, tape: impl Fn() -> Vec<u8>, part: &mut Part) {
+        let met = Provisos::of_trace(seen);
+        for &(at, property, needs) in &self.checked {
+            if !met.include(needs) {
+                continue;
+            }
+            let count = &mut part.counts[at];
+            count.traces += 1;
+            if !property.is_broken(&self.case, seen) {
+                continue;
+            }
+            count.violations += 1;
+            if count.last != Some(self.index) {
+                count.last = Some(self.index);
+                count.configurations += 1;
+            }
+            let size = (self.complexity, seen.requests.iter().sum(), seen.failures, self.index);
+            if count.smallest.as_ref().is_none_or(|(smallest, _)| size < *smallest) {
+                count.smallest = Some((size, tape()));
             }
         }
     }
@@ -179,6 +234,9 @@ struct Part {
 struct Count {
     traces: u64,
     violations: u64,
+    configurations: u64,
+    /// The configuration of the last violation.
+    last: Option<u64>,
     smallest: Option<(Size, Vec<u8>)>,
 }
 
@@ -197,7 +255,8 @@ impl Part {
                 property: property.name,
                 size,
             });
-            Finding { traces: count.traces, violations: count.violations, smallest }
+            let Count { traces, violations, configurations, .. } = count;
+            Finding { traces, violations, configurations, smallest }
         });
         Findings {
             configurations: self.configurations,
@@ -218,6 +277,7 @@ impl Findings {
         for (mine, others) in self.properties.iter_mut().zip(other.properties) {
             mine.traces += others.traces;
             mine.violations += others.violations;
+            mine.configurations += others.configurations;
             mine.smallest = match (mine.smallest.take(), others.smallest) {
                 (Some(mine), Some(other)) if other.is_smaller_than(&mine) => Some(other),
                 (Some(mine), _) => Some(mine),

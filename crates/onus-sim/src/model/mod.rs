@@ -18,6 +18,7 @@ mod slice;
 mod space;
 mod text;
 mod topology;
+mod worst;
 
 pub use config::{Config, Faults, Hindrance, Retries, Role, Setting, Switches};
 pub use counterexample::{Counterexample, Replay};

@@ -17,7 +17,7 @@ pub enum Rules {
     NoOwnership,
     /// Every error of a dependency is unclaimed, retried or not.
     PlainMatrix,
-    /// The criteria are met when attempts = max, a max of 1 included.
+    /// The criteria are also met when attempts = max, where no policy is a max of 1.
     AttemptsAreMax,
     /// "The callee said unclaimed" does not meet the criteria.
     SuppressedNotMet,
@@ -124,7 +124,7 @@ impl Rules {
     pub(crate) fn told(self, tries: Tries, stop: Stop, max: u32) -> (Tries, Stop) {
         let met = criteria_met(tries.attempts, tries.ending(stop));
         let as_said = match self {
-            Self::AttemptsAreMax => Some(tries.attempts >= max),
+            Self::AttemptsAreMax => Some(met || tries.attempts >= max),
             Self::SuppressedNotMet => {
                 Some(met && !(tries.attempts < 2 && stop == Stop::Suppressed))
             }

@@ -10,8 +10,9 @@ use super::config::Config;
 use super::held::HeldEdge;
 use super::paths::{Beside, Paths};
 use super::rules::{Criteria, Rules};
-use super::seen::{Event, Fate, Log, Seen};
+use super::seen::{Event, Fate, Log, Nodes, Seen};
 use super::topology::Fan;
+use super::worst::Known;
 
 /// Runs the traces of one configuration.
 pub(crate) struct Runner<'c, L> {
@@ -22,6 +23,19 @@ pub(crate) struct Runner<'c, L> {
     pub(crate) seen: Seen,
     pub(crate) log: L,
     coupling: Vec<(u64, u8)>,
+    /// What callees do.
+    pub(super) callees: Callees<'c>,
+}
+
+/// Where a runner gets the answers of callees from.
+#[derive(Clone, Copy)]
+pub(super) enum Callees<'c> {
+    /// They are run.
+    Run,
+    /// Any answer that is known to be possible, with the most requests that it can cost.
+    Known(&'c Known),
+    /// They are run to the answer that was chosen, at that cost.
+    Scripted(&'c Known),
 }
 
 impl<'c, L: Log> Runner<'c, L> {
@@ -34,6 +48,7 @@ impl<'c, L: Log> Runner<'c, L> {
             seen: Seen::default(),
             log,
             coupling: Vec::new(),
+            callees: Callees::Run,
         };
         runner.set_up(config);
         runner
@@ -69,6 +84,34 @@ impl<'c, L: Log> Runner<'c, L> {
         if let Answer::Error { .. } = reply.answer {
             self.seen.settled.add(reply.below.paths);
         }
+    }
+
+    /// A callee answers.
+    pub(super) fn ask(&mut self, node: usize, request: Request) -> Reply {
+        let (known, is_script) = match self.callees {
+            Callees::Run => return self.handle(node, request),
+            Callees::Known(known) => (known, false),
+            Callees::Scripted(known) => (known, true),
+        };
+        let ways = known.ways(node, request.marked);
+        // A node of a checked tree has an answer: at least that all goes well.
+        let chosen = self.tape.choose(u8::try_from(ways.len()).unwrap_or(u8::MAX));
+        let way = &ways[usize::from(chosen)];
+        if is_script {
+            let tape = std::mem::replace(&mut self.tape, Tape::of(&way.tape));
+            let reply = self.handle(node, request);
+            self.tape = tape;
+            return reply;
+        }
+        self.seen.requests[known.target] += way.requests;
+        let answer = match way.answer {
+            Answer::Error { claim, attempt, vetoes } => {
+                let attempt = attempt.map(|_| request.attempt);
+                Answer::Error { claim, attempt, vetoes }
+            }
+            Answer::Ok | Answer::Silent => way.answer,
+        };
+        Reply { answer, below: Below { used: false, paths: Paths::default() } }
     }
 
     /// A node handles a request.
@@ -168,6 +211,9 @@ impl<'c, L: Log> Runner<'c, L> {
     /// Whether something may go wrong at the node once more.
     pub(super) fn may_fail(&self, node: usize) -> bool {
         let faults = self.config.faults;
+        if !Nodes(faults.among).has(node) {
+            return false;
+        }
         let culprits = self.seen.culprits();
         let known = culprits.has(node) || culprits.count() < faults.culprits_max;
         known && self.seen.failures < faults.failures_max
@@ -218,7 +264,7 @@ pub(super) struct Reply {
 }
 
 /// What the caller sees of a reply.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Ok,
     Error { claim: Option<Claim>, attempt: Option<u32>, vetoes: bool },

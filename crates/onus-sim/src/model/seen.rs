@@ -40,6 +40,13 @@ impl Seen {
         self.requests.resize(nodes, 0);
     }
 
+    /// The dearest of all traces in which only answers get lost, no matter which.
+    pub(crate) fn dearest(nodes: usize) -> Self {
+        let all = Nodes(u64::MAX);
+        let requests = vec![0; nodes];
+        Self { requests, lost: all, spared: all, answered: all, ..Self::default() }
+    }
+
     /// The nodes at which something went wrong.
     pub(crate) fn culprits(&self) -> Nodes {
         Nodes(self.own.0 | self.lost.0 | self.dropped.0)

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use onus_core::EdgeClass;
 
 use super::config::{Faults, Retries, Role, Setting, Switches};
-use super::space::{Space, roles};
+use super::space::{Engine, Space, roles};
 use super::topology::{Fan, Topology};
 
 /// A named part of all configurations.
@@ -32,11 +32,11 @@ impl Slice {
     #[must_use]
     pub fn sizes(&self, nodes: usize) -> RangeInclusive<usize> {
         let largest = self.largest[nodes.clamp(4, 6) - 4];
-        2..=largest.min(nodes.max(if self.is_of_trees() { 0 } else { largest }))
+        2..=if self.is_of_trees() { largest.min(nodes) } else { largest }
     }
 
     fn is_of_trees(&self) -> bool {
-        !self.name.starts_with("diamonds")
+        !self.name.starts_with("diamonds") && self.name != "chains"
     }
 
     /// The configurations with this number of nodes.
@@ -46,7 +46,7 @@ impl Slice {
 }
 
 /// Every slice.
-pub const SLICES: [Slice; 13] = [
+pub const SLICES: [Slice; 15] = [
     Slice {
         name: "policies",
         words: "{retries, none, budget denied, policy excludes} x {fail-close, fail-open}",
@@ -68,7 +68,9 @@ pub const SLICES: [Slice; 13] = [
         largest: [4, 5, 5],
         space: |nodes| {
             let settings = KNOWLEDGE.into_iter().chain([NONE, none(OPEN)]);
-            ordinary(nodes, settings.collect(), Faults::OWN)
+            // Edges held fail-open multiply the traces of five nodes to a thousand million.
+            let culprits_max = if nodes < 5 { u32::MAX } else { 2 };
+            ordinary(nodes, settings.collect(), Faults { culprits_max, ..Faults::OWN })
         },
     },
     Slice {
@@ -90,8 +92,9 @@ pub const SLICES: [Slice; 13] = [
         space: |nodes| {
             let modes =
                 [Role::Correlated, Role::ContextLost, Role::NonCooperative, Role::Observing];
-            let settings = vec![CLOSE, NONE, Setting { held: EdgeClass::FailOpen, ..CLOSE }];
-            let faults = Faults { lost: true, culprits_max: 1, ..Faults::OWN };
+            let settings = [CLOSE, NONE, Setting { held: EdgeClass::FailOpen, ..CLOSE }];
+            let settings = settings[..if nodes < 5 { 3 } else { 2 }].to_vec();
+            let faults = Faults { lost: nodes < 5, culprits_max: 1, ..Faults::OWN };
             Space { roles: roles(nodes, &modes, 2), ..ordinary(nodes, settings, faults) }
         },
     },
@@ -141,6 +144,18 @@ pub const SLICES: [Slice; 13] = [
         },
     },
     Slice {
+        name: "silence-three",
+        words: "3 attempts; only answers that get lost; nodes {context-lost, observing}",
+        largest: [4, 4, 4],
+        space: |nodes| {
+            let modes = [Role::Correlated, Role::ContextLost, Role::Observing];
+            let settings = vec![with(Retries::Attempts(3)), NONE];
+            let faults = Faults { own: false, lost: true, ..Faults::OWN };
+            let most = if nodes < 4 { 2 } else { 1 };
+            Space { roles: roles(nodes, &modes, most), ..ordinary(nodes, settings, faults) }
+        },
+    },
+    Slice {
         name: "dropped-calls",
         words: "{retries, none} x {fail-close, fail-open}; handlers give calls up",
         largest: [4, 5, 5],
@@ -158,9 +173,9 @@ pub const SLICES: [Slice; 13] = [
             let modes =
                 [Role::Correlated, Role::ObeyingLayer, Role::BlindLayer, Role::ObeyingLibrary];
             let settings = vec![CLOSE, NONE];
-            let most = if nodes < 5 { nodes } else { 2 };
-            let faults = Faults { lost: true, culprits_max: 2, ..Faults::OWN };
-            Space { roles: roles(nodes, &modes, most), ..ordinary(nodes, settings, faults) }
+            let modes = if nodes < 5 { &modes[..] } else { &modes[..2] };
+            let faults = Faults { lost: nodes < 5, culprits_max: 2, ..Faults::OWN };
+            Space { roles: roles(nodes, modes, 2), ..ordinary(nodes, settings, faults) }
         },
     },
     Slice {
@@ -205,6 +220,28 @@ pub const SLICES: [Slice; 13] = [
         largest: [5, 5, 5],
         space: |nodes| diamonds(nodes, Faults { own: false, lost: true, ..Faults::OWN }),
     },
+    Slice {
+        name: "chains",
+        words: "chains of any set of {context-lost} or {observing} nodes, {3 attempts, 2 attempts, \
+                none}; only answers that get lost; the dearest trace is computed",
+        largest: [6, 9, 9],
+        space: |nodes| {
+            let settings = [CLOSE, NONE, with(Retries::Attempts(3))];
+            let settings = settings[..if nodes < 7 { 3 } else { 2 }].to_vec();
+            let faults = Faults { own: false, lost: true, ..Faults::OWN };
+            let below_the_root = |role| roles(nodes - 1, &[Role::Correlated, role], nodes);
+            let lost = below_the_root(Role::ContextLost);
+            let observing = below_the_root(Role::Observing);
+            let all = lost.into_iter().chain(observing.into_iter().skip(1));
+            let with_root = all.map(|below| [&[Role::Correlated], below.as_slice()].concat());
+            Space {
+                topologies: vec![Topology::chain(nodes)],
+                roles: with_root.collect(),
+                engine: Engine::Dearest,
+                ..ordinary(nodes, settings, faults)
+            }
+        },
+    },
 ];
 
 /// Every tree, all nodes correlated, no switch.
@@ -215,6 +252,7 @@ fn ordinary(nodes: usize, settings: Vec<Setting>, faults: Faults) -> Space {
         roles: vec![vec![Role::Correlated; nodes]],
         switches: vec![Switches::default()],
         faults,
+        engine: Engine::Traces,
     }
 }
 
