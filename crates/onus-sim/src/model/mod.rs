@@ -16,6 +16,8 @@ mod run;
 mod seen;
 mod slice;
 mod space;
+#[cfg(test)]
+mod stateright;
 mod text;
 mod topology;
 mod worst;
