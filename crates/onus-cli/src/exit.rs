@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use onus_demo::{DemoError, Misuse};
-use onus_sim::simulate::ScenarioError;
+use onus_sim::FileError;
 
 use crate::simulate::{Interrupted, Missing};
 
@@ -39,7 +39,7 @@ impl Exit {
             anstream::eprintln!("error: {refused}");
             return Self::Misused;
         }
-        if let Some(error) = error.downcast_ref::<ScenarioError>() {
+        if let Some(error) = error.downcast_ref::<FileError>() {
             anstream::eprintln!("error: {error}");
             return Self::Misused;
         }

@@ -5,5 +5,8 @@
 //! itself and does no I/O: it drives the types of `onus-core`, with failures, time and luck as it
 //! likes. `onus-cli` sits above it, and prints what it finds.
 
+mod file_error;
 pub mod model;
 pub mod simulate;
+
+pub use file_error::FileError;

@@ -24,4 +24,4 @@ pub use exact::{Exact, Ratio};
 pub use experiment::{Experiment, RunOptions, run};
 pub use outcome::{BadKeys, Estimate, Outcome, Recovery, Second, ServiceLoad};
 pub use report::{csv, json};
-pub use scenario::{Changes, SHIPPED, Scenario, ScenarioError, shipped};
+pub use scenario::{Changes, SHIPPED, Scenario, shipped};

@@ -9,7 +9,8 @@ mod why;
 
 use std::sync::atomic::AtomicBool;
 
-use onus_sim::simulate::{Changes, Experiment, Outcome, RunOptions, Scenario, ScenarioError, run};
+use onus_sim::FileError;
+use onus_sim::simulate::{Changes, Experiment, Outcome, RunOptions, Scenario, run};
 
 /// Nobody stops a run.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
@@ -20,7 +21,7 @@ pub(crate) fn none(path: &str) -> Result<String, String> {
 }
 
 /// Reads a scenario that names no files.
-pub(crate) fn load(text: &str) -> Result<Scenario, ScenarioError> {
+pub(crate) fn load(text: &str) -> Result<Scenario, FileError> {
     Scenario::load("test.yaml", text, &Changes::default(), &none)
 }
 

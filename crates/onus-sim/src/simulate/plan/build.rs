@@ -4,12 +4,11 @@ use onus_core::{Arm, DeclaredRetries, Deposit, ErrorSet};
 use serde_saphyr::Spanned;
 
 use super::{Plan, Until, faults, links, services};
+use crate::file_error::{Fault, at, overall};
 use crate::simulate::graph::Graph;
 use crate::simulate::policy::{Kind, Policy, Scope, budget, resolve};
 use crate::simulate::rivals::RivalKind;
-use crate::simulate::scenario::{
-    BackoffFile, Fault, Parameter, PolicyOptions, RetriesBy, ScenarioFile, at, overall,
-};
+use crate::simulate::scenario::{BackoffFile, Parameter, PolicyOptions, RetriesBy, ScenarioFile};
 
 /// What the scenario sets up, before a policy is chosen.
 pub(crate) struct Setting {

@@ -1,9 +1,10 @@
 //! What goes wrong, as it is meant.
 
 use super::{Change, Plan};
+use crate::file_error::{Fault, at};
 use crate::simulate::graph::Graph;
 use crate::simulate::plan::build::find;
-use crate::simulate::scenario::{AtService, Capacity, Deploy, Fault, FaultFile, at};
+use crate::simulate::scenario::{AtService, Capacity, Deploy, FaultFile};
 
 /// Something that goes wrong in some requests of a service.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,10 @@
 use onus_core::EdgeClass;
 
 use super::{EdgePlan, Plan};
+use crate::file_error::{Fault, at};
 use crate::simulate::graph::Graph;
 use crate::simulate::plan::build::find;
-use crate::simulate::scenario::{EdgeFile, Fault, at};
+use crate::simulate::scenario::EdgeFile;
 
 /// The class of an edge that is known.
 pub(super) const fn class(fail_open: bool) -> EdgeClass {

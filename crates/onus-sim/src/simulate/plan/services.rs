@@ -4,8 +4,9 @@ use onus_core::Arm;
 use serde_saphyr::Spanned;
 
 use super::ServicePlan;
+use crate::file_error::{Fault, at, overall};
 use crate::simulate::graph::Graph;
-use crate::simulate::scenario::{Fault, ModeFile, ScenarioFile, ServiceFile, at, overall};
+use crate::simulate::scenario::{ModeFile, ScenarioFile, ServiceFile};
 
 /// The services of the graph with what the scenario says of them.
 pub(super) fn services(

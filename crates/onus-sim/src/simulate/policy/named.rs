@@ -3,9 +3,10 @@
 use onus_core::Deposit;
 
 use super::{Claims, Kind, Policy, Scope, Shipped, budget};
+use crate::file_error::{Fault, at, overall};
 use crate::simulate::graph::Graph;
 use crate::simulate::rivals::RivalKind;
-use crate::simulate::scenario::{Fault, PolicyName, PolicyOptions, at, overall};
+use crate::simulate::scenario::{PolicyName, PolicyOptions};
 
 /// The policy that the options describe; `faulty` are the services with faults.
 pub(crate) fn resolve(

@@ -1,6 +1,5 @@
 //! A scenario: read, checked, and ready to run.
 
-mod error;
 mod faults;
 mod file;
 mod policies;
@@ -9,8 +8,6 @@ mod sweep;
 mod topology;
 mod wiring;
 
-pub use error::ScenarioError;
-pub(crate) use error::{Fault, at, overall};
 pub(crate) use faults::{AtService, Capacity, Deploy, FaultFile};
 pub(crate) use file::{
     BackoffFile, Balancing, EdgeFile, ModeFile, RetriesBy, ScenarioFile, ServiceFile,
@@ -23,6 +20,7 @@ pub(crate) use topology::Shape;
 use sweep::SweepFile;
 
 use super::plan::{Plan, setting, under};
+use crate::file_error::{Fault, FileError, overall};
 
 /// A scenario that makes sense, under each of its policies.
 #[derive(Clone, Debug)]
@@ -62,11 +60,10 @@ impl Scenario {
         text: &str,
         changes: &Changes,
         read: &dyn Fn(&str) -> Result<String, String>,
-    ) -> Result<Self, ScenarioError> {
+    ) -> Result<Self, FileError> {
         let file: ScenarioFile = serde_saphyr::from_str(text)
-            .map_err(|error| ScenarioError::of_parser(name, text, &error))?;
-        Self::of_file(name, file, changes, read)
-            .map_err(|fault| ScenarioError::new(name, text, fault))
+            .map_err(|error| FileError::of_parser(name, text, &error))?;
+        Self::of_file(name, file, changes, read).map_err(|fault| FileError::new(name, text, fault))
     }
 
     fn of_file(

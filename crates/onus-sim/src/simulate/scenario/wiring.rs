@@ -2,10 +2,10 @@
 
 use serde_saphyr::{Location, Spanned};
 
-use super::error::{Fault, at};
 use super::file::ScenarioFile;
 use super::sweep::Parameter;
 use super::topology::{CallsFile, GraphFile, TopologyFile};
+use crate::file_error::{Fault, at};
 use crate::simulate::graph::{self, Graph};
 
 type Read<'a> = &'a dyn Fn(&str) -> Result<String, String>;

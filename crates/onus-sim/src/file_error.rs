@@ -1,12 +1,12 @@
-//! What is wrong with a scenario, and where.
+//! What is wrong with a file that somebody typed, and where.
 
 use std::fmt::{self, Write};
 
 use serde_saphyr::{Location, Spanned};
 
-/// What is wrong with a scenario, and where.
+/// What is wrong with a file that somebody typed, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioError {
+pub struct FileError {
     /// The file, as it was named.
     pub file: String,
     /// Line and column, counted from 1; `None` where the fault is not in the text.
@@ -16,7 +16,7 @@ pub struct ScenarioError {
     line: String,
 }
 
-/// A fault found in a part of a scenario, before the file is known.
+/// A fault found in a part of a file, before its name is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) at: Location,
@@ -33,7 +33,7 @@ pub(crate) fn overall(message: String) -> Fault {
     Fault { at: Location::UNKNOWN, message }
 }
 
-impl ScenarioError {
+impl FileError {
     pub(crate) fn of_parser(file: &str, text: &str, error: &serde_saphyr::Error) -> Self {
         let at = error.location().unwrap_or(Location::UNKNOWN);
         let message = error.without_snippet().to_string();
@@ -50,7 +50,7 @@ impl ScenarioError {
     }
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for FileError {
     /// The message, and below it the line with a mark.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((line, column)) = self.place else {
@@ -67,4 +67,4 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-impl std::error::Error for ScenarioError {}
+impl std::error::Error for FileError {}
