@@ -155,7 +155,8 @@ const SILENCE: [Property; 5] = [
     Property {
         name: "mark-and-context-loss",
         words: "no node gets more than the product of R(1+(l-1)(R-1)) over the segments that end \
-                in a context loss, times 1+l(R-1) for the last",
+                in a context loss, times the last: the same with a context loss below, else \
+                1+l(R-1)",
         needs: MARKED.without(Provisos::CORRELATED),
         breaks: |case, seen, _| exceeds(seen, |node| case.for_lost_segments(node)),
     },

@@ -34,27 +34,25 @@ impl Provisos {
     pub const ONE_CULPRIT: Self = Self(1 << 10);
     /// Whoever fails does so on every call.
     pub const ALWAYS: Self = Self(1 << 11);
-    /// No answer is lost, and no call is given up.
-    pub const SEEN: Self = Self(1 << 12);
     /// Nothing fails but answers that get lost and calls that are given up.
-    pub const LOST_ONLY: Self = Self(1 << 13);
+    pub const LOST_ONLY: Self = Self(1 << 12);
     /// No answer arrives at all.
-    pub const ALL_LOST: Self = Self(1 << 14);
+    pub const ALL_LOST: Self = Self(1 << 13);
     /// The reasons for not retrying are those of the edge, the same at every attempt.
-    pub const FIXED: Self = Self(1 << 15);
+    pub const FIXED: Self = Self(1 << 14);
     /// No budget, gate, pushback or mark refuses a retry below.
-    pub const NO_REFUSAL: Self = Self(1 << 16);
+    pub const NO_REFUSAL: Self = Self(1 << 15);
     /// No failure on an edge not known to be fail-open is survived before the node fails itself.
-    pub const NOT_SWALLOWED: Self = Self(1 << 17);
-    /// … nor before another call fails that the node does not survive.
-    pub const NOT_JOINED: Self = Self(1 << 18);
+    pub const NOT_SWALLOWED: Self = Self(1 << 16);
+    /// … nor beside another call whose failure the node does not survive.
+    pub const NOT_JOINED: Self = Self(1 << 17);
     /// No node fails by several calls.
-    pub const SINGLE: Self = Self(1 << 19);
+    pub const SINGLE: Self = Self(1 << 18);
     /// The same outcomes were also run without ownership.
-    pub const COUPLED: Self = Self(1 << 20);
+    pub const COUPLED: Self = Self(1 << 19);
 
     /// Every proviso, with its words.
-    pub const ALL: [(Self, &'static str); 21] = [
+    pub const ALL: [(Self, &'static str); 20] = [
         (Self::TREE, "every node has one caller"),
         (Self::CORRELATED, "no context is lost"),
         (Self::EVERYWHERE, "every node has Onus, and it is not off"),
@@ -67,13 +65,15 @@ impl Provisos {
         (Self::PROBES_OFF, "probes are off"),
         (Self::ONE_CULPRIT, "things go wrong at one node"),
         (Self::ALWAYS, "it fails on every call"),
-        (Self::SEEN, "every answer arrives, and no call is given up"),
         (Self::LOST_ONLY, "only lost answers and calls given up are failures"),
         (Self::ALL_LOST, "no answer arrives"),
         (Self::FIXED, "the reasons for not retrying are properties of the edge"),
         (Self::NO_REFUSAL, "no budget, gate, pushback or mark refuses a retry"),
-        (Self::NOT_SWALLOWED, "no failure on an edge not known fail-open precedes an own error"),
-        (Self::NOT_JOINED, "none precedes the failure of another call either"),
+        (
+            Self::NOT_SWALLOWED,
+            "who fails by itself has survived no failure on an edge not known to be fail-open",
+        ),
+        (Self::NOT_JOINED, "who fails by a call has survived none on another such edge"),
         (Self::SINGLE, "no node fails by several calls"),
         (Self::COUPLED, "the outcomes are those of a run without ownership"),
     ];
@@ -132,12 +132,10 @@ impl Provisos {
     /// Those that a trace meets; those of at-least-once are judged per failure.
     pub(crate) fn of_trace(seen: &Seen) -> Self {
         let culprits = seen.culprits();
-        let silent = !seen.lost.is_empty() || !seen.dropped.is_empty();
         let always = culprits.0 & seen.spared.0 == 0 && (seen.lost.0 & seen.answered.0 == 0);
         Self::gather([
             (Self::ONE_CULPRIT, culprits.count() <= 1),
             (Self::ALWAYS, always),
-            (Self::SEEN, !silent),
             (Self::LOST_ONLY, seen.own.is_empty()),
             (Self::ALL_LOST, seen.answered.0 & !1 == 0),
             (Self::FIXED, !seen.hindered),
@@ -153,7 +151,7 @@ impl Provisos {
 
     /// Those that a whole trace decides.
     pub(crate) const OF_TRACES: Self =
-        Self((1 << 21) - 1).without(Self::OF_CONFIGS).without(Self::OF_FAILURES);
+        Self((1 << 20) - 1).without(Self::OF_CONFIGS).without(Self::OF_FAILURES);
 
     /// The events that must not stand beside a failure.
     pub(crate) fn excluded_events(self) -> Beside {

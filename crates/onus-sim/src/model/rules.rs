@@ -85,6 +85,28 @@ impl Rules {
         }
     }
 
+    /// What the rules say.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Shipped => "as shipped",
+            Self::NoOwnership => "every service is in mode `off`",
+            Self::PlainMatrix => "every error of a dependency is unclaimed, retried or not",
+            Self::AttemptsAreMax => "a call without a policy has used up its one attempt",
+            Self::SuppressedNotMet => "a suppressed retry leaves the next to the caller",
+            Self::DeniedNotMet => "a denied budget leaves the retry to the caller",
+            Self::ExcludedMet => "an error that the policy excludes is not retried further up",
+            Self::AllMet => "unclaimed only where every blamed call was retried or refused",
+            Self::LastDecides => "the blamed call that failed last decides alone",
+            Self::MarkWashedOff => "a claim handed on does not say that a reply was missing",
+            Self::NoMark => "no retry carries the mark",
+            Self::DroppedIsNothing => "a call that was given up has no outcome",
+            Self::UnknownNotBlamed => "only edges known to be fail-close are blamed",
+            Self::FailedAttemptBlamed => "a call whose retry succeeded counts as failed",
+            Self::LayersNotCounted => "attempts of layers below are not counted",
+        }
+    }
+
     /// The rules of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

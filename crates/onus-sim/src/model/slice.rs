@@ -48,7 +48,7 @@ impl Slice {
 /// Every slice.
 pub const SLICES: [Slice; 15] = [
     Slice {
-        name: "policies",
+        name: "policies-class",
         words: "{retries, none, budget denied, policy excludes} x {fail-close, fail-open}",
         largest: [4, 5, 6],
         space: |nodes| {
@@ -76,7 +76,7 @@ pub const SLICES: [Slice; 15] = [
     Slice {
         name: "refusals",
         words: "per attempt {excluded error, no time, not replayable, pushback, budget, gate}",
-        largest: [4, 4, 5],
+        largest: [4, 5, 5],
         space: |nodes| {
             let settings = vec![CLOSE, OPEN, NONE, with(Retries::NotReplayable)];
             let faults = Faults { hindrances: true, lost: true, culprits_max: 1, ..Faults::OWN };
@@ -86,14 +86,13 @@ pub const SLICES: [Slice; 15] = [
         },
     },
     Slice {
-        name: "coverage",
+        name: "coverage-modes",
         words: "at most two nodes {context-lost, non-cooperative, observing}; one culprit",
         largest: [4, 5, 5],
         space: |nodes| {
             let modes =
                 [Role::Correlated, Role::ContextLost, Role::NonCooperative, Role::Observing];
-            let settings = [CLOSE, NONE, Setting { held: EdgeClass::FailOpen, ..CLOSE }];
-            let settings = settings[..if nodes < 5 { 3 } else { 2 }].to_vec();
+            let settings = vec![CLOSE, NONE, Setting { held: EdgeClass::FailOpen, ..CLOSE }];
             let faults = Faults { lost: nodes < 5, culprits_max: 1, ..Faults::OWN };
             Space { roles: roles(nodes, &modes, 2), ..ordinary(nodes, settings, faults) }
         },
@@ -106,7 +105,7 @@ pub const SLICES: [Slice; 15] = [
             let settings =
                 retries_and(&[Retries::NotConfigured, Retries::NotReplayable, Retries::NoTime]);
             let settings = settings.into_iter().map(with).collect();
-            let culprits_max = if nodes < 5 { u32::MAX } else { 2 };
+            let culprits_max = if nodes < 5 { u32::MAX } else { 3 };
             let faults = Faults { lost: true, culprits_max, ..Faults::OWN };
             ordinary(nodes, settings, faults)
         },
@@ -146,13 +145,17 @@ pub const SLICES: [Slice; 15] = [
     Slice {
         name: "silence-three",
         words: "3 attempts; only answers that get lost; nodes {context-lost, observing}",
-        largest: [4, 4, 4],
+        largest: [4, 5, 5],
         space: |nodes| {
             let modes = [Role::Correlated, Role::ContextLost, Role::Observing];
             let settings = vec![with(Retries::Attempts(3)), NONE];
             let faults = Faults { own: false, lost: true, ..Faults::OWN };
-            let most = if nodes < 4 { 2 } else { 1 };
-            Space { roles: roles(nodes, &modes, most), ..ordinary(nodes, settings, faults) }
+            let (most, engine) = match nodes {
+                ..4 => (2, Engine::Traces),
+                4 => (1, Engine::Traces),
+                5.. => (2, Engine::Dearest),
+            };
+            Space { roles: roles(nodes, &modes, most), engine, ..ordinary(nodes, settings, faults) }
         },
     },
     Slice {
@@ -173,15 +176,14 @@ pub const SLICES: [Slice; 15] = [
             let modes =
                 [Role::Correlated, Role::ObeyingLayer, Role::BlindLayer, Role::ObeyingLibrary];
             let settings = vec![CLOSE, NONE];
-            let modes = if nodes < 5 { &modes[..] } else { &modes[..2] };
             let faults = Faults { lost: nodes < 5, culprits_max: 2, ..Faults::OWN };
-            Space { roles: roles(nodes, modes, 2), ..ordinary(nodes, settings, faults) }
+            Space { roles: roles(nodes, &modes, 2), ..ordinary(nodes, settings, faults) }
         },
     },
     Slice {
         name: "three-attempts",
         words: "{3 attempts, 2 attempts, none} x {fail-close, fail-open}, answers seen and lost",
-        largest: [4, 4, 5],
+        largest: [4, 5, 5],
         space: |nodes| {
             let settings = [Retries::Attempts(3), Retries::Attempts(2), Retries::NotConfigured];
             let settings = settings.into_iter().map(with).chain([OPEN]).collect();
@@ -191,8 +193,8 @@ pub const SLICES: [Slice; 15] = [
     },
     Slice {
         name: "baseline",
-        words: "as policies, coupled with a run without ownership; with fallbacks, probes, modes",
-        largest: [4, 4, 5],
+        words: "{2 attempts, none, budget denied} x class, coupled with a run without ownership; with fallbacks, probes, modes",
+        largest: [4, 5, 5],
         space: |nodes| {
             let settings = vec![CLOSE, OPEN, NONE, with(Retries::BudgetDenied)];
             let faults = Faults { coupled: true, ..Faults::OWN };

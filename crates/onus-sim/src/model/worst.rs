@@ -139,9 +139,12 @@ mod tests {
 
     #[test]
     fn as_many_requests_as_the_dearest_of_all_traces() {
-        for (slice, nodes) in
-            [("policies", 3), ("silence", 4), ("silence-coverage", 3), ("diamonds-silence", 5)]
-        {
+        for (slice, nodes) in [
+            ("policies-class", 3),
+            ("silence", 4),
+            ("silence-coverage", 3),
+            ("diamonds-silence", 5),
+        ] {
             let space = Slice::named(slice).expect("a slice of this name").space(nodes);
             for index in (0..space.count()).step_by(7) {
                 let config = space.config(index).expect("a number below the count");
