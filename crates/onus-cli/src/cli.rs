@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onus_demo::{Demo, Node, Protocol};
 use onus_sim::model::{Rules, SLICES};
@@ -139,13 +139,17 @@ pub(crate) struct ModelOptions {
     pub(crate) nodes: u8,
 
     /// Check this slice only; may be given several times
-    #[arg(long, value_name = "SLICE", value_parser = PossibleValuesParser::new(SLICES.map(|slice| slice.name)))]
+    #[arg(long, value_name = "SLICE", value_parser = slices())]
     pub(crate) slice: Vec<String>,
 
     /// The rules; all but the shipped ones were rejected, and break properties
     #[arg(long, value_name = "RULES", default_value = Rules::Shipped.as_str(),
-          value_parser = PossibleValuesParser::new(Rules::ALL.map(Rules::as_str)))]
+          value_parser = rules())]
     pub(crate) rules: String,
+
+    /// Check the services and edges of this file instead; docs/model.md has an example
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["slice", "rules", "nodes"])]
+    pub(crate) config: Option<PathBuf>,
 
     /// Run one trace again, and print it
     #[arg(long, value_name = "ID", conflicts_with_all = ["slice", "rules", "nodes"])]
@@ -154,6 +158,14 @@ pub(crate) struct ModelOptions {
     /// How the result is printed
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,
+}
+
+fn slices() -> PossibleValuesParser {
+    SLICES.map(|slice| PossibleValue::new(slice.name).help(slice.words)).into()
+}
+
+fn rules() -> PossibleValuesParser {
+    Rules::ALL.map(|rules| PossibleValue::new(rules.as_str()).help(rules.words())).into()
 }
 
 /// Show what retry policies do to a graph of services under an outage

@@ -1,6 +1,7 @@
 //! `onus model`: runs the model checker of `onus-sim` and prints what it finds.
 
 mod json;
+mod mesh;
 mod table;
 
 use std::io::Write;
@@ -15,6 +16,9 @@ use crate::cli::{ModelOptions, Output};
 use crate::exit::Refused;
 
 pub(crate) fn run(options: &ModelOptions) -> anyhow::Result<()> {
+    if let Some(path) = &options.config {
+        return mesh::run(path, options);
+    }
     if let Some(id) = &options.rerun {
         let unknown =
             || Refused(format!("no trace has the id `{id}`; ids are printed with counterexamples"));

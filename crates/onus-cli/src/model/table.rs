@@ -26,9 +26,11 @@ pub(crate) fn render(check: &Check, found: &[(&Slice, Findings)], total: &Findin
 pub(crate) fn replay(replay: &Replay) -> String {
     let mut text = replay.text();
     let broken = replay.broken();
-    let broken = if broken.is_empty() { "nothing".to_owned() } else { broken.join(", ") };
-    // Writing to a string cannot fail.
-    let _ = write!(text, "breaks: {broken}\n\n```mermaid\n{}```\n", replay.mermaid());
+    if !broken.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "breaks: {}", broken.join(", "));
+    }
+    let _ = write!(text, "\n```mermaid\n{}```\n", replay.mermaid());
     text
 }
 
@@ -62,7 +64,7 @@ fn properties(check: &Check, total: &Findings) -> Table {
     table
 }
 
-fn table_with<const N: usize>(header: [&str; N]) -> Table {
+pub(super) fn table_with<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header(header);
     table
@@ -73,7 +75,7 @@ fn number(number: u64) -> Cell {
 }
 
 /// Digits in groups of three.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

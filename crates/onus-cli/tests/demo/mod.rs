@@ -4,13 +4,13 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-fn onus(arguments: &str) -> Output {
+pub(crate) fn onus(arguments: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
     command.env_remove("RUST_LOG").env("COLUMNS", "100").args(arguments.split_whitespace());
     command.output().expect("the command runs")
 }
 
-fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the output is text")
 }
 

@@ -50,7 +50,8 @@ impl<L: Log> Runner<'_, L> {
             edge,
             slot,
             outbound: OutboundCall::new(terms),
-            place: serving.place * PLACES + (edge as u64 + 1) * SENDS,
+            // Only small trees are coupled, and only they look at places.
+            place: serving.place.wrapping_mul(PLACES).wrapping_add((edge as u64 + 1) * SENDS),
             sends: 0,
             below: Below { used: false, paths: Paths::default() },
             hindrance: Hindrance::None,
@@ -136,7 +137,7 @@ impl<L: Log> Runner<'_, L> {
         let mut number = 1;
         loop {
             calling.sends += 1;
-            let place = calling.place + u64::from(calling.sends.min(SENDS as u32 - 1));
+            let place = calling.place | u64::from(calling.sends.min(SENDS as u32 - 1));
             let attempt = request.attempt.max(number);
             let mut reply = self.ask(ends.to, Request { attempt, place, ..request });
             let obeyed = match reply.answer {

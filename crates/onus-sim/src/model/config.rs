@@ -138,6 +138,8 @@ pub struct Faults {
     pub hindrances: bool,
     /// The nodes at which something may go wrong, one bit each.
     pub among: u64,
+    /// Whether whoever may fail does so whenever it can.
+    pub always: bool,
     /// The most of them at which something goes wrong in a trace.
     pub culprits_max: u32,
     /// The most failures in a trace.
@@ -154,6 +156,7 @@ impl Faults {
         dropped: false,
         hindrances: false,
         among: u64::MAX,
+        always: false,
         culprits_max: u32::MAX,
         failures_max: u32::MAX,
         coupled: false,

@@ -13,7 +13,10 @@ impl Replay {
         let mut text = "sequenceDiagram\n".to_owned();
         for node in 0..self.config.topology.nodes() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "    participant {}", self.name(node));
+            let _ = match (self.actor(node), self.name(node)) {
+                (actor, name) if actor == name => writeln!(text, "    participant {actor}"),
+                (actor, name) => writeln!(text, "    participant {actor} as {name}"),
+            };
         }
         // The callers that wait, innermost last: whom an answer goes to.
         let mut waiting: Vec<(usize, usize)> = Vec::new();
@@ -22,6 +25,12 @@ impl Replay {
             let _ = writeln!(text, "    {line}");
         }
         text
+    }
+
+    /// A name that no arrow of the diagram's language is part of.
+    fn actor(&self, node: usize) -> String {
+        let name = self.name(node);
+        if name.chars().all(char::is_alphanumeric) { name.to_owned() } else { format!("N{node}") }
     }
 
     fn arrow(&self, event: &Event, waiting: &mut Vec<(usize, usize)>) -> String {
@@ -34,23 +43,23 @@ impl Replay {
                 let (from, to) = ends(edge);
                 waiting.push((from, to));
                 let marked = if marked { ", marked" } else { "" };
-                format!("{}->>{}: attempt {number}{marked}", self.name(from), self.name(to))
+                format!("{}->>{}: attempt {number}{marked}", self.actor(from), self.actor(to))
             }
             Event::Layer { edge } => {
                 let (from, to) = ends(edge);
                 waiting.push((from, to));
-                format!("{}->>{}: again, by the layer below", self.name(from), self.name(to))
+                format!("{}->>{}: again, by the layer below", self.actor(from), self.actor(to))
             }
             Event::Answers { node, fate, claim } => {
                 let Some((from, _)) = waiting.pop() else {
                     return match claim {
-                        None => format!("Note over {}: ok", self.name(node)),
+                        None => format!("Note over {}: ok", self.actor(node)),
                         Some(claim) => {
-                            format!("Note over {}: fails, {}", self.name(node), spell(claim))
+                            format!("Note over {}: fails, {}", self.actor(node), spell(claim))
                         }
                     };
                 };
-                let (node, caller) = (self.name(node), self.name(from));
+                let (node, caller) = (self.actor(node), self.actor(from));
                 let says = claim.map_or_else(|| "no claim".to_owned(), spell);
                 match fate {
                     Fate::Ok => format!("{node}-->>{caller}: ok"),
@@ -64,15 +73,15 @@ impl Replay {
                 let then = stop.map_or("retries", |stop| stop.as_str());
                 format!(
                     "Note over {},{}: {}: {then}",
-                    self.name(from),
-                    self.name(to),
+                    self.actor(from),
+                    self.actor(to),
                     reading(reads)
                 )
             }
             Event::Dropped { edge, waits } => {
                 let (from, to) = ends(edge);
                 let when = if waits { " before the retry" } else { "" };
-                format!("Note over {},{}: gives up{when}", self.name(from), self.name(to))
+                format!("Note over {},{}: gives up{when}", self.actor(from), self.actor(to))
             }
         }
     }

@@ -103,7 +103,8 @@ impl<'c, L: Log> Runner<'c, L> {
             self.tape = tape;
             return reply;
         }
-        self.seen.requests[known.target] += way.requests;
+        let requests = &mut self.seen.requests[known.target];
+        *requests = requests.saturating_add(way.requests);
         let answer = match way.answer {
             Answer::Error { claim, attempt, vetoes } => {
                 let attempt = attempt.map(|_| request.attempt);
@@ -185,7 +186,11 @@ impl<'c, L: Log> Runner<'c, L> {
         let (own, lost) = (may && faults.own && survives, may && faults.lost && node != 0);
         let through = if survives { Fate::Ok } else { Fate::Passed };
         let options = 1 + u8::from(own) + u8::from(lost);
-        let fate = match self.choose_at(place, options) {
+        let chosen = match faults.always {
+            true => options - 1,
+            false => self.choose_at(place, options),
+        };
+        let fate = match chosen {
             0 => through,
             1 if own => Fate::Own,
             _ => Fate::Lost,

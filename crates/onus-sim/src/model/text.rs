@@ -25,7 +25,7 @@ impl Replay {
         let config = &self.config;
         let mut lines = Vec::new();
         if self.rules != super::rules::Rules::Shipped {
-            lines.push(format!("rules: {}", self.rules.as_str()));
+            lines.push(format!("rules: {}, {}", self.rules.as_str(), self.rules.words()));
         }
         for (ends, setting) in config.topology.edges().iter().zip(&config.edges) {
             let (from, to) = (self.name(ends.from), self.name(ends.to));
@@ -102,7 +102,7 @@ impl Replay {
         format!("\nrequests{without}: {}", with.collect::<Vec<_>>().join(", "))
     }
 
-    pub(super) fn name(&self, node: usize) -> String {
+    pub(super) fn name(&self, node: usize) -> &str {
         self.config.topology.name(node)
     }
 }

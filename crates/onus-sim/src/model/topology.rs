@@ -19,6 +19,7 @@ pub struct Topology {
     calls: Vec<Vec<usize>>,
     fans: Vec<Fan>,
     depths: Vec<u32>,
+    names: Vec<String>,
 }
 
 /// The two ends of an edge.
@@ -46,7 +47,8 @@ impl Topology {
                 depths[to] = depths[to].max(depths[from] + 1);
             }
         }
-        Self { edges, calls, fans: vec![Fan::Sequence; nodes], depths }
+        let names = (0..nodes).map(letter).collect();
+        Self { edges, calls, fans: vec![Fan::Sequence; nodes], depths, names }
     }
 
     /// A node calls the next one.
@@ -154,14 +156,24 @@ impl Topology {
         path
     }
 
-    /// The name of a node in texts: A, B, C …
+    /// The same calls between nodes of these names.
     #[must_use]
-    pub fn name(&self, node: usize) -> String {
-        let letter = u8::try_from(node).ok().and_then(|node| b'A'.checked_add(node));
-        letter
-            .filter(u8::is_ascii_uppercase)
-            .map_or_else(|| format!("N{node}"), |letter| char::from(letter).to_string())
+    pub fn with_names(self, names: Vec<String>) -> Self {
+        Self { names, ..self }
     }
+
+    /// The name of a node: A, B, C … unless it was given another one.
+    #[must_use]
+    pub fn name(&self, node: usize) -> &str {
+        &self.names[node]
+    }
+}
+
+/// A, B, C … and numbers after Z.
+fn letter(node: usize) -> String {
+    let letter = u8::try_from(node).ok().and_then(|node| b'A'.checked_add(node));
+    let letter = letter.filter(u8::is_ascii_uppercase);
+    letter.map_or_else(|| format!("N{node}"), |letter| char::from(letter).to_string())
 }
 
 /// The trees that come of hanging `node` below the last leaf or one of its ancestors.
