@@ -56,10 +56,10 @@ bench *args:
 counts:
     cargo xtask counts
 
-# regenerate docs/decision-table.md and the figures of docs/why.md from the code
+# regenerate docs/decision-table.md and the figures of docs/why.md and docs/model.md from the code
 tables:
     UPDATE_TABLES=1 cargo test --package onus-conformance decision_table
-    UPDATE_TABLES=1 cargo test --package onus-sim why
+    UPDATE_TABLES=1 cargo test --package onus-sim figures
 
 # compile the fuzz targets
 fuzz-check:

@@ -1,13 +1,11 @@
 //! The tables of `docs/why.md`, printed from the shipped scenarios.
 
 use std::fmt::Write;
-use std::{env, fs};
 
 use onus_sim::simulate::{Outcome, Recovery};
 
 use super::policies::play_shipped;
-
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/why.md");
+use crate::figures;
 
 const SEEDS: u32 = 5;
 
@@ -59,28 +57,6 @@ fn table(scenario: &str) -> String {
 
 #[test]
 fn why_has_the_figures_that_the_simulator_prints() {
-    const BEGIN: &str = "<!-- figures: ";
-    const END: &str = "<!-- end -->";
-    let text = fs::read_to_string(FILE).expect("docs/why.md can be read");
-    let mut parts = text.split(BEGIN);
-    let mut printed = parts.next().expect("a text has a first part").to_owned();
-    let mut tables = 0;
-    for part in parts {
-        let (scenario, rest) = part.split_once(" -->").expect("the name of a scenario");
-        let (_, after) = rest.split_once(END).expect("an end of the figures");
-        let _ = write!(printed, "{BEGIN}{scenario} -->\n{}{END}{after}", table(scenario));
-        tables += 1;
-    }
+    let tables = figures::keep("why.md", table);
     assert!(tables >= 8, "{tables} tables");
-    if env::var_os("UPDATE_TABLES").is_some() {
-        fs::write(FILE, &printed).expect("docs/why.md can be written");
-    }
-    let stale: Vec<_> =
-        text.lines().filter(|line| !printed.lines().any(|known| known == *line)).collect();
-    let current = fs::read_to_string(FILE).expect("docs/why.md can be read");
-    assert!(
-        current == printed,
-        "docs/why.md has figures that the simulator does not print: {stale:#?}\n\
-         run `UPDATE_TABLES=1 cargo test -p onus-sim why` and review them"
-    );
 }
