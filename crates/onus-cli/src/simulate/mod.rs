@@ -61,13 +61,33 @@ fn play(scenario: &Scenario, options: &SimulateOptions) -> anyhow::Result<Experi
             tokio::pin!(done);
             tokio::select! {
                 experiment = &mut done => return experiment,
-                _ = tokio::signal::ctrl_c() => stop.store(true, Ordering::Relaxed),
+                _ = asked_to_end() => stop.store(true, Ordering::Relaxed),
             }
             done.await
         })
     });
     progress.finish_and_clear();
     experiment.context("run the scenario")
+}
+
+/// Until the user, or whoever runs the command for them, asks it to end.
+async fn asked_to_end() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupted => (),
+                _ = terminated.recv() => (),
+            }
+            return;
+        }
+    }
+    // Where there are no signals the command runs to its end.
+    if interrupted.await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Writes the charts that make sense for the experiment, and tells of them.

@@ -21,6 +21,14 @@ pub(crate) fn render(experiment: &Experiment, exact: bool) -> String {
         "load: requests at the services with faults for each that no retry has caused. \
          ok: requests answered without an error.\n",
     );
+    if has.stopped {
+        let against = experiment.against.as_deref().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "stopped: requests that {against} would have sent beyond those that were: by the \
+             direct callers of the services with faults, and by all services."
+        );
+    }
     text.push_str(&own_unclaimed(experiment));
     let runs = experiment.outcomes.iter().map(|outcome| outcome.runs).max().unwrap_or(0);
     if runs > 1 {
@@ -59,6 +67,7 @@ struct Columns {
     services: bool,
     bad_keys: bool,
     recovery: bool,
+    stopped: bool,
 }
 
 impl Columns {
@@ -69,6 +78,7 @@ impl Columns {
             services: has_services(experiment),
             bad_keys: any(|outcome| outcome.bad_keys.is_some()),
             recovery: any(|outcome| outcome.recovery.is_some()),
+            stopped: any(|outcome| outcome.stopped.is_some()),
         }
     }
 }
@@ -94,6 +104,9 @@ fn table(experiment: &Experiment, has: &Columns, exact: bool) -> Table {
     }
     if has.recovery {
         header.push(number("recovery s"));
+    }
+    if has.stopped {
+        header.extend([number("stopped, direct"), number("stopped, all")]);
     }
     table.set_header(header);
     for outcome in &experiment.outcomes {
@@ -128,6 +141,9 @@ fn row(outcome: &Outcome, has: &Columns) -> Vec<Cell> {
                 None => number(format!("{} of {} runs", recovery.recovered, outcome.runs)),
             },
         });
+    }
+    if let Some(stopped) = outcome.stopped {
+        row.extend([stopped.direct, stopped.all].map(|count| number(format!("{count:.0}"))));
     }
     row
 }

@@ -1,5 +1,9 @@
 //! `onus simulate` as people and tools run it.
 
+#[cfg(target_os = "linux")]
+mod interrupted;
+mod sockets;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -156,6 +160,22 @@ fn scenarios_that_make_no_sense() {
         "no-arrivals",
         "arrivals: {}\ntopology: {chain: [A]}\npolicies: [none]\n",
         " arrivals need `requests` or `for`",
+    );
+    check_refusal("no-such-edge", &chain("edges: [{from: B, to: A}]"), "4:23: B does not call A");
+    check_refusal(
+        "against-nobody",
+        &chain("against: somebody"),
+        "4:10: `somebody` is none of the policies; allowed is none\n",
+    );
+    check_refusal(
+        "negative-probability",
+        &chain("bad-keys: -0.1"),
+        "4:11: -0.1 is no probability; allowed is 0 to 1\n",
+    );
+    check_refusal(
+        "no-number",
+        &chain("faults: [{fails: {service: B, probability: often}}]"),
+        "4:44: ",
     );
     check_refusal("missing-file", &head("topology: {csv: {path: gone.csv}}"), "3:24: gone.csv: ");
 }

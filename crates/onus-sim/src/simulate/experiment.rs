@@ -17,6 +17,8 @@ pub struct Experiment {
     pub about: String,
     /// The parameter that is swept.
     pub parameter: Option<&'static str>,
+    /// The policy that all are compared with.
+    pub against: Option<String>,
     /// Runs of each policy that were asked for.
     pub seeds: u32,
     /// Whether it was interrupted, so that runs are missing.
@@ -50,13 +52,28 @@ pub fn run(scenario: &Scenario, options: &RunOptions<'_>) -> Experiment {
             let tallies: Vec<_> = tallies.iter().flatten().cloned().collect();
             summarize(plan, *value, &tallies)
         });
+    let mut outcomes: Vec<_> = outcomes.collect();
+    if let Some(against) = &scenario.against {
+        compare(&mut outcomes, against);
+    }
     Experiment {
         scenario: scenario.name.clone(),
         about: scenario.about.trim().to_owned(),
         parameter: scenario.parameter,
+        against: scenario.against.clone(),
         seeds: scenario.seeds,
         partial: tallies.iter().any(|tally| tally.as_ref().is_none_or(|tally| tally.interrupted)),
-        outcomes: outcomes.collect(),
+        outcomes,
+    }
+}
+
+/// Says of each outcome what it has stopped of what `against` sent at the same value of the sweep.
+fn compare(outcomes: &mut [Outcome], against: &str) {
+    let others: Vec<_> =
+        outcomes.iter().filter(|outcome| outcome.policy == against).cloned().collect();
+    for outcome in outcomes {
+        let other = others.iter().find(|other| other.value == outcome.value);
+        outcome.stopped = other.map(|other| outcome.stopped_of(other));
     }
 }
 
@@ -72,7 +89,7 @@ fn all_tallies(
     let work = || {
         loop {
             let job = next.fetch_add(1, Ordering::Relaxed);
-            if job >= count || options.stop.load(Ordering::Relaxed) {
+            if job >= count {
                 return;
             }
             // Policies take turns, so that an interrupted experiment compares what it has.
@@ -83,6 +100,10 @@ fn all_tallies(
             done[plan * seeds + seed] = Some(tally);
             drop(done);
             (options.progress)();
+            // Looked at last, so that whoever stops early is shown something.
+            if options.stop.load(Ordering::Relaxed) {
+                return;
+            }
         }
     };
     std::thread::scope(|scope| {

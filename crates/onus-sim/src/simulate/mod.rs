@@ -22,6 +22,6 @@ mod scenario;
 pub use charts::{Chart, charts};
 pub use exact::{Exact, Ratio};
 pub use experiment::{Experiment, RunOptions, run};
-pub use outcome::{BadKeys, Estimate, Outcome, Recovery, Second, ServiceLoad};
+pub use outcome::{BadKeys, Estimate, Outcome, Recovery, Second, ServiceLoad, Stopped};
 pub use report::{csv, json};
 pub use scenario::{Changes, SHIPPED, Scenario, shipped};

@@ -1,9 +1,12 @@
 //! The simulator.
 
 mod closed_forms;
+mod figures;
+mod findings;
+mod mission;
 mod mistakes;
-mod policies;
 mod runs;
+mod topologies;
 mod vectors;
 mod why;
 

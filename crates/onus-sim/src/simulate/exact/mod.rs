@@ -4,7 +4,7 @@
 
 mod ratio;
 
-use onus_core::{BudgetConfig, Deposit};
+use onus_core::{Arm, BudgetConfig, Deposit};
 
 pub use ratio::Ratio;
 
@@ -28,21 +28,11 @@ pub(crate) fn exact(plan: &Plan) -> Option<Exact> {
     let shipped = plan.shipped()?;
     let (culprit, fault) = culprit(plan)?;
     let known = !shipped.gate && !shipped.probes && shipped.claims != Claims::None;
-    if !known || !is_plain_chain(plan, shipped) {
+    if !known || !is_plain_chain(plan) {
         return None;
     }
     let failure = Ratio::of_probability(fault.probability)?;
-    let retried: Vec<usize> =
-        (1..=culprit).filter(|service| is_retried(&plan.edges[service - 1])).collect();
-    let retried = if shipped.attempts < 2 { Vec::new() } else { retried };
-    // Where a failed call is retried: everywhere, or with ownership at one hop.
-    let hops = match (shipped.owns, shipped.claims) {
-        (false, _) => retried,
-        (true, Claims::Shipped) => retried.last().copied().into_iter().collect(),
-        (true, Claims::PlainMatrix | Claims::None) => {
-            retried.into_iter().filter(|service| *service == culprit).collect()
-        }
-    };
+    let hops = retrying_hops(plan, shipped, culprit);
     if failure == Ratio::ONE {
         let factor = factor(shipped, failure)?;
         let mut load = vec![Ratio::ONE];
@@ -65,6 +55,23 @@ pub(crate) fn exact(plan: &Plan) -> Option<Exact> {
     }
     let load_factor = load[culprit];
     Some(Exact { load, load_factor, availability: error.rest()? })
+}
+
+/// The services into which a failed call is retried, from the culprit up: the claim is followed on
+/// its way.
+fn retrying_hops(plan: &Plan, shipped: &Shipped, culprit: usize) -> Vec<usize> {
+    let mut hops = Vec::new();
+    let mut open = true;
+    for service in (1..=culprit).rev().take_while(|_| shipped.attempts >= 2) {
+        let caller = &plan.services[service - 1];
+        let retries = (open || !caller.onus) && is_retried(&plan.edges[service - 1]);
+        if retries {
+            hops.push(service);
+        }
+        let hands_off = open && !retries && shipped.claims == Claims::Shipped;
+        open = !caller.onus || caller.context_lost || hands_off;
+    }
+    hops
 }
 
 /// Whether the policy, and the scenario, let calls of an edge be retried.
@@ -117,8 +124,8 @@ fn culprit(plan: &Plan) -> Option<(usize, &FaultPlan)> {
     (faults.next().is_none() && plain && culprit > 0).then_some((culprit, fault))
 }
 
-/// Whether each service calls the next one, nothing is limited, and nobody differs.
-fn is_plain_chain(plan: &Plan, shipped: &Shipped) -> bool {
+/// Whether each service calls the next one, nothing is limited, and no operator interferes.
+fn is_plain_chain(plan: &Plan) -> bool {
     let chain = plan.edges.len() + 1 == plan.services.len()
         && plan.entries.len() == 1
         && plan.entries[0].0 == 0
@@ -134,9 +141,9 @@ fn is_plain_chain(plan: &Plan, shipped: &Shipped) -> bool {
     });
     let services = plan.services.iter().all(|service| {
         let limits = service.workers.is_some() || service.timeout.is_some();
-        let apart = service.context_lost || service.shield || service.drops;
+        let apart = service.shield || service.drops || service.arm == Arm::Observe;
         let repeats = service.tries > 1 || service.retries != RetriesBy::Policy;
-        !limits && !apart && !repeats && service.onus == shipped.owns
+        !limits && !apart && !repeats
     });
     chain && edges && services
 }

@@ -7,5 +7,5 @@ mod tally;
 
 pub use interval::Estimate;
 pub(crate) use summary::summarize;
-pub use summary::{BadKeys, Outcome, Recovery, Second, ServiceLoad};
+pub use summary::{BadKeys, Outcome, Recovery, Second, ServiceLoad, Stopped};
 pub(crate) use tally::{Counted, Tally};

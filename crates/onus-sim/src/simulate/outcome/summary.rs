@@ -23,6 +23,10 @@ pub struct Outcome {
     pub services: Vec<ServiceLoad>,
     /// Requests from outside.
     pub requests: Estimate,
+    /// Requests that it has stopped, where it is compared with another policy.
+    pub stopped: Option<Stopped>,
+    /// Requests at the compared services, the mean over the runs.
+    pub(crate) handled_at_compared: f64,
     /// Requests at the compared services for each that no retry has caused, during the outage if
     /// it has a time.
     pub load_factor: Option<Estimate>,
@@ -73,6 +77,27 @@ pub struct ServiceLoad {
     pub per_request: Estimate,
     /// Of its own errors, the share that it did not claim; `None` without any.
     pub own_unclaimed: Option<Estimate>,
+}
+
+/// Requests that another policy would have sent beyond those that were, as a mean over the runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stopped {
+    /// Those of the direct callers of the compared services.
+    pub direct: f64,
+    /// Those of all services.
+    pub all: f64,
+}
+
+impl Outcome {
+    /// What this has stopped of what `other` sent. Policies share the luck of the traffic, so that
+    /// both saw the same requests from outside.
+    pub(crate) fn stopped_of(&self, other: &Self) -> Stopped {
+        let sent = |outcome: &Self| outcome.attempts.mean;
+        Stopped {
+            direct: other.handled_at_compared - self.handled_at_compared,
+            all: sent(other) - sent(self),
+        }
+    }
 }
 
 /// The requests with a bad key.
@@ -128,6 +153,8 @@ pub(crate) fn summarize(plan: &Plan, value: Option<f64>, tallies: &[Tally]) -> O
         interrupted: first.interrupted,
         services: services(plan, &tallies)?,
         requests: count(|tally| tally.arrivals)?,
+        stopped: None,
+        handled_at_compared: of(&|tally| tally.compared(|s| s.handled).all as f64)?.mean,
         load_factor: over(&tallies, &|tally| tally.compared(|service| service.outage).factor()),
         availability: of(&|tally| tally.ok as f64 / tally.arrivals.max(1) as f64)?,
         goodput: of(&|tally| tally.ok as f64 / seconds(tally))?,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::simulate::exact::Ratio;
 use crate::simulate::experiment::Experiment;
-use crate::simulate::outcome::{BadKeys, Estimate, Outcome, Recovery};
+use crate::simulate::outcome::{BadKeys, Estimate, Outcome, Recovery, Stopped};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -40,6 +40,8 @@ struct Entry<'a> {
     recovered: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bad_keys: Option<Bad>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Spared>,
     attempts: Interval,
     retries: Interval,
     suppressed: Interval,
@@ -61,6 +63,13 @@ struct ClosedForm {
 struct Interval {
     mean: f64,
     half_width: f64,
+}
+
+/// Requests that the policy compared with would have sent beyond those that were.
+#[derive(Serialize)]
+struct Spared {
+    direct: f64,
+    all: f64,
 }
 
 #[derive(Serialize)]
@@ -109,6 +118,7 @@ fn entry(outcome: &Outcome) -> Entry<'_> {
         recovery_s: outcome.recovery.map(|Recovery { seconds, .. }| seconds.map(Interval::from)),
         recovered: outcome.recovery.map(|recovery| recovery.recovered),
         bad_keys: outcome.bad_keys.map(bad),
+        stopped: outcome.stopped.map(|Stopped { direct, all }| Spared { direct, all }),
         attempts: outcome.attempts.into(),
         retries: outcome.retries.into(),
         suppressed: outcome.suppressed.into(),

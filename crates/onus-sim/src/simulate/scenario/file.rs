@@ -58,6 +58,9 @@ pub(crate) struct ScenarioFile {
     #[serde(default)]
     pub(crate) focus: Vec<Spanned<String>>,
     pub(crate) policies: Vec<PolicyFile>,
+    /// The policy that all are compared with: what the others would have sent under it.
+    #[serde(default)]
+    pub(crate) against: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) sweep: Option<SweepFile>,
 }

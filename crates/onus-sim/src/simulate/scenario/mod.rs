@@ -17,10 +17,11 @@ pub use shipped::{SHIPPED, shipped};
 pub(crate) use sweep::Parameter;
 pub(crate) use topology::Shape;
 
+use serde_saphyr::Spanned;
 use sweep::SweepFile;
 
 use super::plan::{Plan, setting, under};
-use crate::file_error::{Fault, FileError, overall};
+use crate::file_error::{Fault, FileError, at, overall};
 
 /// A scenario that makes sense, under each of its policies.
 #[derive(Clone, Debug)]
@@ -29,6 +30,7 @@ pub struct Scenario {
     pub(crate) about: String,
     pub(crate) seeds: u32,
     pub(crate) parameter: Option<&'static str>,
+    pub(crate) against: Option<String>,
     pub(crate) cells: Vec<Cell>,
 }
 
@@ -98,8 +100,10 @@ impl Scenario {
             cells.push(Cell { value: value.map(|(_, value)| value), plans });
         }
         check_names(&cells)?;
+        check_against(file.against.as_ref(), &cells)?;
         let parameter = file.sweep.as_ref().map(|sweep| sweep.parameter.as_str());
-        Ok(Self { name: name.to_owned(), about: file.about, seeds, parameter, cells })
+        let against = file.against.map(|name| name.value);
+        Ok(Self { name: name.to_owned(), about: file.about, seeds, parameter, against, cells })
     }
 
     /// The runs that the scenario takes.
@@ -108,6 +112,16 @@ impl Scenario {
         let plans = self.cells.iter().map(|cell| cell.plans.len() as u64).sum::<u64>();
         plans * u64::from(self.seeds)
     }
+}
+
+fn check_against(against: Option<&Spanned<String>>, cells: &[Cell]) -> Result<(), Fault> {
+    let (Some(against), Some(cell)) = (against, cells.first()) else { return Ok(()) };
+    let names: Vec<_> = cell.plans.iter().map(|plan| plan.policy.name.as_str()).collect();
+    if names.contains(&against.value.as_str()) {
+        return Ok(());
+    }
+    let allowed = names.join(", ");
+    Err(at(against, format!("`{}` is none of the policies; allowed is {allowed}", against.value)))
 }
 
 fn check_names(cells: &[Cell]) -> Result<(), Fault> {

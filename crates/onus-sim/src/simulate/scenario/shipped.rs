@@ -19,6 +19,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("flaky-leaf", include_str!("../../../scenarios/flaky-leaf.yaml")),
     ("retries-help", include_str!("../../../scenarios/retries-help.yaml")),
     ("hot-shard", include_str!("../../../scenarios/hot-shard.yaml")),
+    ("large-fleet", include_str!("../../../scenarios/large-fleet.yaml")),
     ("overload", include_str!("../../../scenarios/overload.yaml")),
     ("hang", include_str!("../../../scenarios/hang.yaml")),
     ("hang-hot-keys", include_str!("../../../scenarios/hang-hot-keys.yaml")),
