@@ -17,6 +17,7 @@ impl World<'_> {
         if comes {
             self.events.at(time, Event::Arrival);
         }
+        self.tally.all_came = !comes;
     }
 
     pub(super) fn arrival(&mut self) {

@@ -125,7 +125,7 @@ pub struct Recovery {
 pub struct Second {
     /// Requests from outside that came in it.
     pub arrivals: f64,
-    /// Those of them that were answered without an error.
+    /// Those of them that were answered without an error while others still came.
     pub ok: f64,
     /// Requests at the compared services.
     pub handled: f64,

@@ -20,6 +20,8 @@ pub(crate) struct Tally {
     pub(crate) gated: u64,
     pub(crate) denied: u64,
     pub(crate) seconds: Vec<SecondTally>,
+    /// Whether the last request from outside has come. Later answers are no sign of recovery.
+    pub(crate) all_came: bool,
     /// What the client outside read last.
     pub(crate) last_answer: Option<Option<CalleeClaim>>,
     pub(crate) answered: u64,
@@ -57,7 +59,8 @@ pub(crate) struct Handled {
 /// One second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SecondTally {
-    /// Requests from outside that came in it, and those of them that were answered without error.
+    /// Requests from outside that came in it, and those of them that were answered without error
+    /// while others still came.
     pub(crate) arrivals: u64,
     pub(crate) ok: u64,
     /// Requests at the compared services.
@@ -89,6 +92,7 @@ impl Tally {
             gated: 0,
             denied: 0,
             seconds: Vec::new(),
+            all_came: false,
             last_answer: None,
             answered: 0,
             ended: 0,
@@ -168,7 +172,7 @@ impl Tally {
         if read.is_none() {
             self.ok += 1;
             self.bad_ok += u64::from(request.has_bad_key());
-            self.second(request.root_at()).ok += 1;
+            self.second(request.root_at()).ok += u64::from(!self.all_came);
         }
     }
 
