@@ -341,7 +341,7 @@ mod tests {
 
     fn edge() -> Edge {
         let mut rules = CalleeRules::new("b");
-        rules.all.policy.retry = RetryPolicy::new(2);
+        rules.all.policy.retry = RetryPolicy::articles(2);
         let key =
             EdgeKey { caller: Procedure::NONE, callee: Symbol::OTHER, procedure: Procedure::NONE };
         Edge::new(EdgeId(0), key, &rules, "GET", Timestamp::ZERO)

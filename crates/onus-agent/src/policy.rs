@@ -71,16 +71,32 @@ const BACKOFF_MAX: Duration = Duration::from_secs(60);
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl RetryPolicy {
+    /// The preset `recommended`: three attempts, and the settings of [`attempts`](Self::attempts).
+    pub fn recommended() -> Self {
+        Self::attempts(CheckedPolicy::RECOMMENDED_ATTEMPTS)
+    }
+
     /// A policy of at most `attempts` attempts, the first one included (1 to 10; 1 is no retry),
-    /// with a budget even if none is named: 10 % of requests, plus one retry per second while
-    /// calls succeed, or one per 10 s while none does.
+    /// with the efficacy gate, which makes fewer retries where few of them succeed, and with a
+    /// budget even if none is named: one retry for two calls that ended ok, plus one per second
+    /// while calls succeed, or one per 10 s while none does.
     pub fn attempts(attempts: u32) -> Self {
+        Self {
+            budget: Some(Budget::from(BudgetConfig::default())),
+            gate: true,
+            ..Self::articles(attempts)
+        }
+    }
+
+    /// The preset `articles`, as it was published: a budget of 10 % of all calls, with the same
+    /// floor, and no gate.
+    pub fn articles(attempts: u32) -> Self {
         Self {
             attempts,
             errors: ErrorSet::failures(),
             unsafe_methods: false,
             backoff: (Duration::from_millis(25), Duration::from_millis(250)),
-            budget: Some(Budget::default()),
+            budget: Some(Budget::from(BudgetConfig::ARTICLES)),
             gate: false,
             probes: true,
             min_attempt_time: MIN_ATTEMPT_TIME,
@@ -89,13 +105,13 @@ impl RetryPolicy {
         }
     }
 
-    /// Retries per hundred deposits, 0 to 100 (default 10).
+    /// Retries per hundred deposits, 0 to 100 (default 50; 10 in the preset `articles`).
     pub fn budget_percent(self, percent: u32) -> Self {
         self.budget(|budget| budget.percent = percent)
     }
 
     /// Fills the budget with calls that ended ok instead of all calls, so that an outage cannot
-    /// feed its own retries.
+    /// feed its own retries: the default, but in the preset `articles`.
     pub fn budget_from_successes(self) -> Self {
         self.budget(|budget| budget.deposit = Deposit::Success)
     }
@@ -139,7 +155,8 @@ impl RetryPolicy {
         self
     }
 
-    /// Makes fewer retries where few of them succeed (the efficacy gate of the protocol).
+    /// Makes fewer retries where few of them succeed (the efficacy gate of the protocol): the
+    /// default, but in the preset `articles`.
     pub fn gate(mut self) -> Self {
         self.gate = true;
         self
@@ -176,7 +193,7 @@ impl RetryPolicy {
     }
 
     fn budget(mut self, set: impl FnOnce(&mut Budget)) -> Self {
-        set(self.budget.get_or_insert_default());
+        set(self.budget.get_or_insert_with(|| Budget::from(BudgetConfig::default())));
         self
     }
 
@@ -211,9 +228,8 @@ impl RetryPolicy {
     }
 }
 
-impl Default for Budget {
-    fn default() -> Self {
-        let budget = BudgetConfig::default();
+impl From<BudgetConfig> for Budget {
+    fn from(budget: BudgetConfig) -> Self {
         Self {
             percent: budget.percent,
             deposit: budget.deposit,
@@ -302,11 +318,13 @@ mod tests {
     fn one_attempt_is_no_policy() {
         assert_eq!(RetryPolicy::attempts(1).check().unwrap().0, None);
         assert_eq!(RetryPolicy::attempts(2).check().unwrap().0, CheckedPolicy::new(2));
+        assert_eq!(RetryPolicy::recommended().check().unwrap().0, CheckedPolicy::new(3));
+        assert_eq!(RetryPolicy::articles(2).check().unwrap().0, CheckedPolicy::articles(2));
     }
 
     #[test]
     fn every_setting_reaches_the_checked_policy() {
-        let base = RetryPolicy::attempts(3);
+        let base = RetryPolicy::articles(3);
         let (meant, _) = base.check().unwrap();
         let ms = Duration::from_millis;
         for changed in [

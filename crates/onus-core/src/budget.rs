@@ -32,10 +32,18 @@ pub struct BudgetConfig {
     pub ttl_seconds: NonZeroU32,
 }
 
+impl BudgetConfig {
+    /// As the articles have it: 10 % of requests, at least one retry per second, remembered for
+    /// 10 s.
+    pub const ARTICLES: Self =
+        Self { percent: 10, deposit: Deposit::Request, min_per_second: 1, ttl_seconds: TEN };
+}
+
 impl Default for BudgetConfig {
-    /// 10 % of requests, at least one retry per second, remembered for 10 s.
+    /// Half of the calls that ended ok, at least one retry per second, remembered for 10 s: an
+    /// outage empties it, and errors that come and go do not.
     fn default() -> Self {
-        Self { percent: 10, deposit: Deposit::Request, min_per_second: 1, ttl_seconds: TEN }
+        Self { percent: 50, deposit: Deposit::Success, ..Self::ARTICLES }
     }
 }
 

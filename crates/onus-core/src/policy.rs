@@ -32,8 +32,13 @@ pub struct RetryPolicy {
 pub const MIN_ATTEMPT_TIME: Duration = Duration::from_millis(10);
 
 impl RetryPolicy {
-    /// A policy of `attempts` attempts with the defaults of the protocol; `None` for fewer than
-    /// two, which is no policy.
+    /// The attempts of the preset `recommended`: the third wins back what ownership gives away
+    /// where errors are independent.
+    pub const RECOMMENDED_ATTEMPTS: u32 = 3;
+
+    /// A policy of `attempts` attempts with the defaults of the protocol, which but for the
+    /// attempts are those of the preset `recommended`; `None` for fewer than two, which is no
+    /// policy.
     #[must_use]
     pub fn new(attempts: u32) -> Option<Self> {
         (attempts >= 2).then(|| Self {
@@ -42,10 +47,17 @@ impl RetryPolicy {
             unsafe_methods: false,
             backoff: Backoff::default(),
             budget: Some(BudgetConfig::default()),
-            gate: false,
+            gate: true,
             min_attempt_time: MIN_ATTEMPT_TIME,
             probes: true,
         })
+    }
+
+    /// The preset `articles`, as it was published: a budget of 10 % of the requests, and no gate.
+    #[must_use]
+    pub fn articles(attempts: u32) -> Option<Self> {
+        let budget = Some(BudgetConfig::ARTICLES);
+        Self::new(attempts).map(|policy| Self { budget, gate: false, ..policy })
     }
 
     /// The most attempts of a logical call.
@@ -141,7 +153,11 @@ mod tests {
         assert_eq!(policy.min_attempt_time, Duration::from_millis(10));
         assert_eq!(policy.backoff, Backoff::default());
         assert_eq!(policy.budget, Some(BudgetConfig::default()));
-        assert!(policy.probes && !policy.gate && !policy.unsafe_methods);
+        assert!(policy.probes && policy.gate && !policy.unsafe_methods);
+        let articles = RetryPolicy::articles(3).unwrap();
+        let expected = RetryPolicy { budget: Some(BudgetConfig::ARTICLES), gate: false, ..policy };
+        assert_eq!(articles, expected);
+        assert_eq!(RetryPolicy::articles(1), None);
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl CalleeConfig {
     }
 
     pub(crate) fn policy(&self) -> RetryPolicy {
-        let mut policy = RetryPolicy::attempts(self.attempts).errors(self.errors);
+        let mut policy = RetryPolicy::articles(self.attempts).errors(self.errors);
         policy = policy.backoff(BACKOFF.0, BACKOFF.1);
         policy = match self.budget_percent {
             Some(percent) => policy.budget_percent(percent).budget_min_per_second(0),

@@ -20,7 +20,7 @@
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let onus = Onus::builder("checkout") // this service; it observes until told to enforce
-//!     .retry("payments", RetryPolicy::attempts(2).budget_percent(10)) // none without this line
+//!     .retry("payments", RetryPolicy::recommended()) // none without this line
 //!     .build()?;
 //! let payments = onus.outbound("payments").reqwest(reqwest::Client::new());
 //! let routes = Router::new().route("/pay/{id}", post(pay)).with_state(payments);

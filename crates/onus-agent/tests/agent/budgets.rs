@@ -15,7 +15,7 @@ fn service(policy: RetryPolicy) -> Service {
 
 /// Two attempts, and a budget of so many percent above so many retries per second.
 fn policy(percent: u32, floor: u32) -> RetryPolicy {
-    RetryPolicy::attempts(2).budget_percent(percent).budget_min_per_second(floor)
+    RetryPolicy::articles(2).budget_percent(percent).budget_min_per_second(floor)
 }
 
 /// Makes this many calls of which every attempt fails; how many of them were retried.

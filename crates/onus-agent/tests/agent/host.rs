@@ -271,7 +271,7 @@ pub(crate) const DRAW: Draw = Draw::from_bits(0xffff_0000);
 
 /// A policy that nothing but its attempts limits.
 pub(crate) fn retries(attempts: u32) -> RetryPolicy {
-    RetryPolicy::attempts(attempts).no_budget().no_probes()
+    RetryPolicy::articles(attempts).no_budget().no_probes()
 }
 
 /// The verdict that ends a call for this reason.

@@ -305,7 +305,7 @@ fn modes_and_switches_show() {
 fn budgets_and_their_bounds_show() {
     // [budget-10]
     let budget = |percent, floor| {
-        RetryPolicy::attempts(3).budget_percent(percent).budget_min_per_second(floor)
+        RetryPolicy::articles(3).budget_percent(percent).budget_min_per_second(floor)
     };
     for (policy, calls, seconds, balance, bound) in [
         (budget(10, 0), 30, 10, Some(3.0), Some(1.1)),

@@ -10,7 +10,7 @@ const THREADS: usize = 64;
 const REQUESTS: usize = 50;
 
 fn service() -> Service {
-    let policy = RetryPolicy::attempts(2).budget_percent(10).budget_min_per_second(0).no_probes();
+    let policy = RetryPolicy::articles(2).budget_percent(10).budget_min_per_second(0).no_probes();
     Service::enforcing(|config| config.retry("b", policy))
 }
 

@@ -129,7 +129,7 @@ impl Default for Edge {
     }
 }
 
-/// A retry budget; what is left out has the protocol's default.
+/// A retry budget; what is left out is as in the preset `articles`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Budget {

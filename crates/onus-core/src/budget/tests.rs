@@ -289,7 +289,7 @@ fn a_million_looks_are_one() {
 #[test]
 fn worked_example_of_the_protocol() {
     // [budget-2] [budget-4] [budget-5] [budget-6] [budget-7] [budget-8]; levels in millions.
-    let mut budget = RetryBudget::new(BudgetConfig::default());
+    let mut budget = RetryBudget::new(BudgetConfig::ARTICLES);
     let mut check =
         |millis: i64, act: fn(&mut RetryBudget, Timestamp) -> bool, granted, level: u64| {
             let seen = act(&mut budget, at(millis * 1_000_000));

@@ -77,7 +77,7 @@ fn policy(edge: &Edge) -> Option<RetryPolicy> {
     if edge.attempts < 2 {
         return None;
     }
-    let mut policy = RetryPolicy::attempts(edge.attempts)
+    let mut policy = RetryPolicy::articles(edge.attempts)
         .errors(errors(edge.errors.as_ref()))
         .min_attempt_time(edge.min_attempt_time.0)
         .backoff(edge.backoff.base.0, edge.backoff.max.0);

@@ -126,7 +126,7 @@ fn onus(name: &str, node: &Node, callees: &[TreeEdge]) -> Onus {
 fn policy(attempts: u32, budget_percent: Option<u32>) -> RetryPolicy {
     let mut errors = ErrorSet::FAILURES;
     errors.remove(CallError::Http(EXCLUDED));
-    let policy = RetryPolicy::attempts(attempts).errors(errors).no_probes();
+    let policy = RetryPolicy::articles(attempts).errors(errors).no_probes();
     let policy = policy.backoff(Duration::ZERO, Duration::ZERO);
     match budget_percent {
         Some(percent) => policy.budget_percent(percent).budget_min_per_second(0),

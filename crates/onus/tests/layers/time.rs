@@ -260,7 +260,7 @@ fn the_budget_follows_the_calls_of_the_edge() {
     // [budget-2] [budget-4]
     let sends = |calls: usize, pause: Duration| {
         paused(async {
-            let policy = RetryPolicy::attempts(2).backoff(ms(0), ms(0)).no_probes();
+            let policy = RetryPolicy::articles(2).backoff(ms(0), ms(0)).no_probes();
             let onus = Onus::builder("checkout").retry("payments", policy).build().unwrap();
             let callee = Callee::new([Reply::says("claimed")]);
             for _ in 0..calls {

@@ -25,7 +25,7 @@ fn two() -> RetryPolicy {
 fn retries_are_paid_for_before_they_wait() {
     // [budget-4] S42
     let sent = paused(async {
-        let policy = RetryPolicy::attempts(2).budget_percent(20).backoff(SECOND, SECOND);
+        let policy = RetryPolicy::articles(2).budget_percent(20).backoff(SECOND, SECOND);
         let onus = Onus::builder("checkout").retry("b", policy).build().unwrap();
         let callee = Callee::new([Reply::says("claimed").after(SECOND / 10)]);
         let mut calls = JoinSet::new();

@@ -1,6 +1,6 @@
 //! What the names of policies mean.
 
-use onus_core::Deposit;
+use onus_core::{Deposit, RetryPolicy};
 
 use super::{Claims, Kind, Policy, Scope, Shipped, budget};
 use crate::file_error::{Fault, at, overall};
@@ -107,21 +107,24 @@ fn shipped(name: PolicyName, attempts: u32) -> Shipped {
         PolicyName::OwnershipMark => Shipped { mark: true, ..owns },
         PolicyName::OwnershipGate => Shipped { gate: true, ..owns },
         PolicyName::OwnershipBudget => Shipped { budget: per_request, ..owns },
-        PolicyName::Articles => Shipped {
-            budget: Some(budget(10, Deposit::Request, 1)),
-            mark: true,
-            probes: true,
-            ..owns
-        },
+        PolicyName::Articles => preset(owns, RetryPolicy::articles(attempts)),
         PolicyName::Recommended => Shipped {
-            attempts: 3,
-            budget: Some(budget(50, Deposit::Success, 1)),
-            mark: true,
-            gate: true,
-            probes: true,
             silent_claims: true,
-            ..owns
+            ..preset(owns, RetryPolicy::new(RetryPolicy::RECOMMENDED_ATTEMPTS))
         },
+    }
+}
+
+/// A preset of the core, with the mark. No policy is no retry.
+fn preset(owns: Shipped, policy: Option<RetryPolicy>) -> Shipped {
+    let Some(policy) = policy else { return Shipped { attempts: 1, mark: true, ..owns } };
+    Shipped {
+        attempts: policy.attempts(),
+        budget: policy.budget,
+        mark: true,
+        gate: policy.gate,
+        probes: policy.probes,
+        ..owns
     }
 }
 
