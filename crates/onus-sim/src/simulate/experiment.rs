@@ -95,7 +95,7 @@ fn all_tallies(
             // Policies take turns, so that an interrupted experiment compares what it has.
             let (plan, seed) = (job % plans.len(), job / plans.len());
             let world = World::new(plans[plan].1, seed as u64 + 1);
-            let tally = world.run(options.stop, &|_| ());
+            let tally = world.run(options.stop);
             let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             done[plan * seeds + seed] = Some(tally);
             drop(done);

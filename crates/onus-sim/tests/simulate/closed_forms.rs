@@ -26,12 +26,11 @@ fn cells(outcome: &Outcome) -> Vec<(String, f64, f64, f64, bool)> {
 fn simulated_counts_are_those_of_the_closed_forms() {
     let mut compared = 0;
     for (name, text) in SHIPPED {
-        if !["chain", "availability", "flaky-leaf", "incident-2025-11-18"].contains(name) {
+        // Those in which luck has a part; `mission.rs` and `why/` have the others.
+        if !["availability", "flaky-leaf"].contains(name) {
             continue;
         }
-        // Of the others every run is the same, but for budgets.
-        let luck = ["availability", "flaky-leaf"].contains(name);
-        let changes = Changes { seeds: Some(if luck { 3 } else { 1 }), sweep: None };
+        let changes = Changes { seeds: Some(3), sweep: None };
         let scenario = Scenario::load(name, text, &changes, &none).expect("a shipped scenario");
         let options = RunOptions { threads: 2, stop: &NEVER, progress: &|| () };
         for outcome in &run(&scenario, &options).outcomes {
@@ -49,5 +48,5 @@ fn simulated_counts_are_those_of_the_closed_forms() {
             }
         }
     }
-    assert!(compared > 100, "{compared} cells");
+    assert!(compared > 60, "{compared} cells");
 }

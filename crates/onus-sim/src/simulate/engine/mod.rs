@@ -47,7 +47,7 @@ pub(crate) struct World<'a> {
     tally: Tally,
 }
 
-/// How many events are handled between two looks at the clock of the user.
+/// How many events are handled between two looks at whether somebody has lost patience.
 const EVENTS_PER_LOOK: u32 = 1 << 14;
 
 impl<'a> World<'a> {
@@ -79,25 +79,21 @@ impl<'a> World<'a> {
         world
     }
 
-    /// Runs to the end, or until it is told to stop; `progress` is told of arrivals.
-    pub(crate) fn run(mut self, stop: &AtomicBool, progress: &dyn Fn(u64)) -> Tally {
+    /// Runs to the end, or until it is told to stop.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> Tally {
         let mut events = 0_u32;
-        let mut reported = 0;
         while let Some((now, event)) = self.events.next(self.now) {
             self.now = now;
             self.handle(event);
             events += 1;
             if events == EVENTS_PER_LOOK {
                 events = 0;
-                progress(self.arrived - reported);
-                reported = self.arrived;
                 if stop.load(Ordering::Relaxed) {
                     self.tally.interrupted = true;
                     break;
                 }
             }
         }
-        progress(self.arrived - reported);
         self.tally.end(self.now, self.requests.len() as u64);
         self.tally
     }

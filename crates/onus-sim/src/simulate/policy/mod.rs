@@ -2,8 +2,6 @@
 
 mod named;
 
-use std::num::NonZeroU32;
-
 use onus_core::{Backoff, BudgetConfig, CallError, EdgePolicy, RetryPolicy};
 
 pub(crate) use named::resolve;
@@ -86,6 +84,5 @@ pub(crate) const EXCLUDED: CallError = CallError::Http(501);
 
 /// A budget that remembers as long as the shipped default.
 pub(crate) fn budget(percent: u32, deposit: onus_core::Deposit, floor: u32) -> BudgetConfig {
-    const TEN: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
-    BudgetConfig { percent, deposit, min_per_second: floor, ttl_seconds: TEN }
+    BudgetConfig { percent, deposit, min_per_second: floor, ..BudgetConfig::ARTICLES }
 }

@@ -93,6 +93,8 @@ fn incident_stops_what_was_published() {
         // 1.1⁴ − 1 and 1.1⁹ − 1 are the 46 % and 135 % that were published.
         let expected = if outcome.policy == "ownership-budget" { 1.1 } else { 1.1_f64.powi(hops) };
         assert!((load - expected).abs() < 2e-3, "{} at {hops}: {load}", outcome.policy);
+        let exact = outcome.exact.as_ref().expect("a closed form").load_factor.value();
+        assert!((exact - expected).abs() < 1e-9, "{} at {hops}: {exact}", outcome.policy);
     }
     // Per request from outside the direct caller sends 1.1⁹ − 1.1 less, and all together the sum
     // of 1.1¹ to 1.1⁹, less the nine that are left and a tenth.
