@@ -19,7 +19,7 @@ impl Edge {
     /// An edge with nothing but calls behind it.
     #[must_use]
     pub fn new() -> Self {
-        let policy = EdgePolicy { retry: RetryPolicy::new(2), ..EdgePolicy::default() };
+        let policy = EdgePolicy { retry: RetryPolicy::articles(2), ..EdgePolicy::default() };
         Self { state: EdgeState::new(&policy), policy, now: 0 }
     }
 

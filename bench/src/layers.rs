@@ -44,7 +44,7 @@ pub fn layered(retries: Retries) -> Layered {
     let builder = Onus::builder("caller").enforce();
     let builder = match retries {
         Retries::None => builder,
-        Retries::Allowed => builder.retry("callee", RetryPolicy::attempts(2)),
+        Retries::Allowed => builder.retry("callee", RetryPolicy::articles(2)),
     };
     let onus = builder.build().expect("the configuration is right");
     onus.inbound().layer(Caller(onus.outbound("callee").layer(Callee)))
