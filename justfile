@@ -59,7 +59,7 @@ counts:
 # regenerate docs/decision-table.md and the figures of docs/why.md and docs/model.md from the code
 tables:
     UPDATE_TABLES=1 cargo test --package onus-conformance decision_table
-    UPDATE_TABLES=1 cargo test --package onus-sim figures
+    UPDATE_TABLES=1 cargo test --package onus-sim -- pages why
 
 # compile the fuzz targets
 fuzz-check:

@@ -1,62 +1,33 @@
 //! The tables and charts of `docs/why.md`, printed from the shipped scenarios.
 
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
-use std::{env, fs};
 
 use onus_sim::simulate::{Experiment, Outcome, Recovery, charts};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/why.md");
+use crate::pages;
 
-/// Where its charts are, by scenario and kind: `overload-goodput.svg`.
-const CHARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/why");
-
-const BEGIN: &str = "<!-- figures: ";
-const END: &str = "<!-- end -->";
+const PAGE: &str = "why.md";
 
 /// That the page has the figures of this experiment, and the charts that it shows of it.
-/// With `UPDATE_TABLES` it gets them first.
 #[track_caller]
 pub(super) fn check(experiment: &Experiment) {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let update = env::var_os("UPDATE_TABLES").is_some();
     let name = &experiment.scenario;
-    let text = fs::read_to_string(FILE).expect("docs/why.md can be read");
-    let begin = format!("{BEGIN}{name} -->\n");
-    let (before, rest) = text.split_once(&begin).expect("a place for the figures");
-    let (found, after) = rest.split_once(END).expect("an end of the figures");
-    let printed = table(experiment);
-    if update {
-        fs::write(FILE, [before, &begin, &printed, END, after].concat()).expect("it is written");
-    } else {
-        assert_eq!(found, printed, "docs/why.md, {name}: {RENEW}");
-    }
+    pages::check_figures(PAGE, name, &table(experiment));
+    let (_, shown) = contents();
     for chart in charts(experiment) {
         let file = format!("{name}-{}", chart.file);
-        if !text.contains(&format!("](why/{file})")) {
-            continue;
+        if shown.contains(&file) {
+            pages::check_file(&format!("why/{file}"), &chart.svg);
         }
-        let path = format!("{CHARTS}/{file}");
-        if update {
-            fs::create_dir_all(CHARTS).expect("a folder for charts");
-            fs::write(&path, &chart.svg).expect("a chart is written");
-        }
-        let found = fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == chart.svg, "{path} is not what the simulator draws: {RENEW}");
     }
 }
 
-const RENEW: &str = "run `UPDATE_TABLES=1 cargo test -p onus-sim why` and review what changes";
-
 /// The scenarios of which the page has figures, and the charts that it shows.
 pub(super) fn contents() -> (Vec<String>, Vec<String>) {
-    let text = fs::read_to_string(FILE).expect("docs/why.md can be read");
-    let after = |mark: &str, end: &str| {
-        let parts = text.split(mark).skip(1);
-        parts.filter_map(|part| Some(part.split_once(end)?.0.to_owned())).collect()
-    };
-    (after(BEGIN, " -->"), after("](why/", ")"))
+    let text = pages::text(PAGE);
+    let charts = text.split("](why/").skip(1);
+    let charts = charts.filter_map(|part| Some(part.split_once(')')?.0.to_owned()));
+    (pages::places(PAGE), charts.collect())
 }
 
 /// A column: its head, and what an outcome has in it.

@@ -4,19 +4,20 @@ use std::fmt::Write;
 
 use onus_sim::model::{Check, Provisos, SLICES};
 
+use crate::pages;
 use crate::properties::FOUR;
 use crate::rules::REJECTED;
 
 #[test]
 fn the_model_page_has_the_figures_of_four_nodes() {
-    let tables = super::keep("model.md", |name| match name {
-        "slices" => slices(),
-        "properties" => properties(),
-        "rejected" => rejected(),
-        other => panic!("no table is called {other}"),
-    });
-    assert_eq!(tables, 3);
+    let tables = [("slices", slices()), ("properties", properties()), ("rejected", rejected())];
+    for (name, printed) in &tables {
+        pages::check_figures(PAGE, name, printed);
+    }
+    assert_eq!(pages::places(PAGE), tables.map(|(name, _)| name));
 }
+
+const PAGE: &str = "model.md";
 
 fn slices() -> String {
     let mut text =
