@@ -86,6 +86,15 @@ pub fn raw_class(both: u64, failures: u64) -> MeasuredClass {
     }
 }
 
+/// The same with nothing on the border: as analyses of traces draw it, exactly a fifth and exactly
+/// four fifths are no class.
+#[must_use]
+pub fn strict_class(both: u64, failures: u64) -> MeasuredClass {
+    let (fifths, all) = (u128::from(both) * 5, u128::from(failures));
+    let on_border = failures > 0 && (fifths == all || fifths == all * 4);
+    if on_border { MeasuredClass::Unknown } else { raw_class(both, failures) }
+}
+
 /// With fewer isolated failures an edge stays unknown.
 pub(crate) const MIN_SAMPLE: f64 = 10.0;
 
@@ -181,6 +190,23 @@ mod tests {
             (u64::MAX / 2, u64::MAX, Unknown),
         ] {
             assert_eq!(raw_class(both, failures), expected, "{both} of {failures}");
+        }
+    }
+
+    #[test]
+    fn a_strict_class_has_nothing_on_the_border() {
+        for (both, failures, expected) in [
+            (0, 0, NoData),
+            (0, 1, FailOpen),
+            (1, 1, FailClose),
+            (2, 10, Unknown),
+            (199, 1_000, FailOpen),
+            (8, 10, Unknown),
+            (801, 1_000, FailClose),
+            (1, 2, Unknown),
+            (u64::MAX, u64::MAX, FailClose),
+        ] {
+            assert_eq!(strict_class(both, failures), expected, "{both} of {failures}");
         }
     }
 

@@ -36,7 +36,7 @@ mod wilson;
 
 pub use authority::{Annotation, Authority, ClassFinding, Contradiction, Declared};
 pub use bytes::ESTIMATOR_BYTES;
-pub use class::{MeasuredClass, raw_class};
+pub use class::{MeasuredClass, raw_class, strict_class};
 pub use counts::{CleanCounts, EdgeCounts, frozen};
 pub use estimator::{EXPIRY, Estimator, MEMORY, MINUTE_WEIGHT};
 pub use measurement::{Measurement, Rule};

@@ -24,9 +24,7 @@ mod trouble;
 mod window;
 mod wire;
 
-pub use analysis::{
-    Amplification, Claims, Depths, Edge, HISTOGRAM_MAX, Histogram, Reading, strict_class,
-};
+pub use analysis::{Amplification, Claims, Depths, Edge, HISTOGRAM_MAX, Histogram, Reading};
 pub use collect::Limits;
 pub use formats::{Columns, Format, Service};
 pub use import::Import;

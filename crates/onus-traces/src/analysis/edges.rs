@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onus_learn::{MeasuredClass, Measurement};
+use onus_learn::{MeasuredClass, Measurement, strict_class};
 
 use super::calls::{Call, Calls};
 use super::evidence::Evidence;
@@ -100,22 +100,6 @@ fn ratio(both: u64, failures: u64) -> Option<f64> {
     (failures > 0).then(|| both as f64 / failures as f64)
 }
 
-/// The class by ratio alone as analyses of traces draw it: above 0.8, below 0.2, and on the border
-/// neither.
-#[must_use]
-pub fn strict_class(both: u64, failures: u64) -> MeasuredClass {
-    let (both, failures) = (u128::from(both), u128::from(failures));
-    if failures == 0 {
-        MeasuredClass::NoData
-    } else if both * 5 > failures * 4 {
-        MeasuredClass::FailClose
-    } else if both * 5 < failures {
-        MeasuredClass::FailOpen
-    } else {
-        MeasuredClass::Unknown
-    }
-}
-
 /// The edges so far.
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
@@ -196,28 +180,5 @@ impl Edges {
         }
         edges.sort_by(|a, b| (&a.caller, &a.callee).cmp(&(&b.caller, &b.callee)));
         edges
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use MeasuredClass::{FailClose, FailOpen, NoData, Unknown};
-
-    use super::*;
-
-    #[test]
-    fn a_ratio_on_the_border_has_no_class() {
-        for (both, failures, expected) in [
-            (0, 0, NoData),
-            (0, 1, FailOpen),
-            (2, 10, Unknown),
-            (199, 1_000, FailOpen),
-            (8, 10, Unknown),
-            (801, 1_000, FailClose),
-            (1, 1, FailClose),
-            (u64::MAX, u64::MAX, FailClose),
-        ] {
-            assert_eq!(strict_class(both, failures), expected, "{both} of {failures}");
-        }
     }
 }

@@ -10,7 +10,7 @@ mod tree;
 
 pub(crate) use calls::Calls;
 pub use depth::{Amplification, Depths, HISTOGRAM_MAX, Histogram};
-pub use edges::{Edge, strict_class};
+pub use edges::Edge;
 pub use requests::Claims;
 pub(crate) use requests::Requests;
 pub(crate) use tree::Tree;
