@@ -1,14 +1,17 @@
 //! What would make a storm smaller.
 
+use std::cmp::Ordering;
+
 use crate::graph::{Coverage, Edge, Graph, ServiceId};
 use crate::reading::Ownership;
-use crate::storm::Storm;
 
 /// A change to one service or one edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The service gets Onus, enforces, or no longer loses its context, whichever it lacks.
     Cover(ServiceId),
+    /// The service has no Onus.
+    LeaveOut(ServiceId),
     /// The caller learns that the callee takes it down.
     Learn(ServiceId, ServiceId),
     /// The caller's retries get a budget that holds them to next to none while all calls fail.
@@ -27,41 +30,62 @@ pub struct Advice {
 }
 
 impl Graph {
-    /// The changes along the worst path below `service` that make its storm smaller, best first.
+    /// The changes along the worst path below `service` that make its storm smaller, best first:
+    /// without ownership only budgets do, with it also whatever it lacks.
     ///
     /// Each change is tried on a copy of the graph: the cost is that of [`Self::storms`] for each
-    /// service and edge on the path.
+    /// service and edge on the path, of which the [`TRIED`] nearest to the culprit are tried.
     #[must_use]
-    pub fn advice(&self, service: ServiceId) -> Vec<Advice> {
-        let now = self.storm(service, Ownership::AsIs);
-        let mut advice: Vec<_> = self
-            .changes(&now)
-            .into_iter()
-            .map(|change| {
-                let then = self.changed(change).storm(service, Ownership::AsIs);
-                Advice { change, radius: then.radius, amplification: then.amplification }
-            })
-            .filter(|then| then.radius < now.radius || then.amplification < now.amplification)
-            .collect();
-        advice.sort_by(|one, other| {
-            let by_amplification = one.amplification.total_cmp(&other.amplification);
-            by_amplification.then(one.radius.cmp(&other.radius))
-        });
+    pub fn advice(&self, service: ServiceId, ownership: Ownership) -> Vec<Advice> {
+        let now = self.storm(service, ownership);
+        let mut advice = self.tried(service, self.changes(&now.path), ownership);
+        advice.retain(|then| then.radius < now.radius || then.amplification < now.amplification);
+        advice.sort_by(Advice::smaller_first);
         advice
     }
 
-    fn changes(&self, storm: &Storm) -> Vec<Change> {
+    /// The services on the worst path below `service` without which ownership would leave a larger
+    /// storm, the most needed first.
+    #[must_use]
+    pub fn most_needed(&self, service: ServiceId) -> Vec<Advice> {
+        let with_all = self.storm(service, Ownership::AsIs);
+        let path = self.storm(service, Ownership::Nowhere).path;
+        let covered = |id: &ServiceId| self.inner[id.0].coverage == Coverage::Enforcing;
+        let changes = path.into_iter().filter(covered).map(Change::LeaveOut).collect();
+        let mut needed = self.tried(service, changes, Ownership::AsIs);
+        needed.retain(|without| {
+            without.radius > with_all.radius || without.amplification > with_all.amplification
+        });
+        needed.sort_by(|one, other| Advice::smaller_first(other, one));
+        needed
+    }
+
+    fn tried(
+        &self,
+        service: ServiceId,
+        mut changes: Vec<Change>,
+        ownership: Ownership,
+    ) -> Vec<Advice> {
+        changes.drain(..changes.len().saturating_sub(TRIED));
+        let tried = changes.into_iter().map(|change| {
+            let then = self.changed(change).storm(service, ownership);
+            Advice { change, radius: then.radius, amplification: then.amplification }
+        });
+        tried.collect()
+    }
+
+    fn changes(&self, path: &[ServiceId]) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut add = |change| {
             if !changes.contains(&change) {
                 changes.push(change);
             }
         };
-        for (at, &caller) in storm.path.iter().enumerate() {
+        for (at, &caller) in path.iter().enumerate() {
             if self.inner[caller.0].coverage != Coverage::Enforcing {
                 add(Change::Cover(caller));
             }
-            let Some(&callee) = storm.path.get(at + 1) else { continue };
+            let Some(&callee) = path.get(at + 1) else { continue };
             for edge in self.inner.edges_connecting(caller.0, callee.0) {
                 let edge = edge.weight();
                 if edge.held_fail_open && !edge.fail_open {
@@ -78,11 +102,8 @@ impl Graph {
     fn changed(&self, change: Change) -> Self {
         let mut graph = self.clone();
         match change {
-            Change::Cover(service) => {
-                if let Some(service) = graph.inner.node_weight_mut(service.0) {
-                    service.coverage = Coverage::Enforcing;
-                }
-            }
+            Change::Cover(service) => graph.cover(service, Coverage::Enforcing),
+            Change::LeaveOut(service) => graph.cover(service, Coverage::NonCooperative),
             Change::Learn(caller, callee) => {
                 graph.change_edges(caller, callee, |edge| edge.held_fail_open = edge.fail_open);
             }
@@ -104,6 +125,16 @@ impl Graph {
         }
     }
 }
+
+impl Advice {
+    fn smaller_first(&self, other: &Self) -> Ordering {
+        let by_amplification = self.amplification.total_cmp(&other.amplification);
+        by_amplification.then(self.radius.cmp(&other.radius))
+    }
+}
+
+/// The most changes that are tried: more than anybody reads, and circles make long paths.
+pub const TRIED: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -128,7 +159,7 @@ mod tests {
         assert_eq!((now.radius, now.amplification), (3, 8.0));
         assert_eq!(now.path, [a, b, c, d]);
         let found: Vec<_> = graph
-            .advice(a)
+            .advice(a, Ownership::AsIs)
             .into_iter()
             .map(|advice| (advice.change, advice.radius, advice.amplification))
             .collect();
@@ -142,5 +173,27 @@ mod tests {
                 (Change::Budget(c, d), 2, 4.0),
             ]
         );
+    }
+
+    #[test]
+    fn before_anything_is_deployed_budgets_help_and_each_service_left_out_costs() {
+        // A → B → C → D, two attempts at each hop; nobody has Onus yet.
+        let mut graph = Graph::new();
+        let [a, b, c, d] = ["A", "B", "C", "D"].map(|name| graph.add_service(Service::new(name)));
+        for (caller, callee) in [(a, b), (b, c), (c, d)] {
+            graph.add_edge(caller, callee, Edge::retrying(2));
+        }
+        let budgets =
+            [(a, b), (b, c), (c, d)].map(|(caller, callee)| Change::Budget(caller, callee));
+        let changes = |advice: Vec<Advice>| -> Vec<_> {
+            advice.into_iter().map(|it| (it.change, it.radius, it.amplification)).collect()
+        };
+        let advice = changes(graph.advice(a, Ownership::Nowhere));
+        assert_eq!(advice, budgets.map(|change| (change, 2, 4.0)));
+        // Where B is left out, three retry: C, B blindly, and A, which reads no claim. D has no
+        // calls: C retries whether D claims its failure or says nothing.
+        let needed = changes(graph.most_needed(a));
+        let left_out = [(b, 3, 8.0), (a, 2, 4.0), (c, 2, 4.0)];
+        assert_eq!(needed, left_out.map(|(it, radius, load)| (Change::LeaveOut(it), radius, load)));
     }
 }

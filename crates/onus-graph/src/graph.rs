@@ -1,6 +1,7 @@
 //! Services and the calls between them.
 
 use petgraph::Direction;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
@@ -109,9 +110,29 @@ impl Graph {
         self.inner.node_indices().zip(self.inner.node_weights()).map(|(id, it)| (ServiceId(id), it))
     }
 
-    /// Those that nobody calls: where requests come in.
-    pub fn roots(&self) -> impl Iterator<Item = ServiceId> {
-        self.inner.externals(Direction::Incoming).map(ServiceId)
+    /// Says how far ownership reaches in a service; nothing for one of another graph.
+    pub fn cover(&mut self, id: ServiceId, coverage: Coverage) {
+        if let Some(service) = self.inner.node_weight_mut(id.0) {
+            service.coverage = coverage;
+        }
+    }
+
+    /// Where requests come in, in the order in which they were added: services that nobody calls,
+    /// and the members of a circle of calls into which none leads.
+    #[must_use]
+    pub fn entries(&self) -> Vec<ServiceId> {
+        let circles = kosaraju_scc(&self.inner);
+        let mut circle_of = vec![0; self.inner.node_count()];
+        for (number, circle) in circles.iter().enumerate() {
+            circle.iter().for_each(|service| circle_of[service.index()] = number);
+        }
+        let mut called = vec![false; circles.len()];
+        for edge in self.inner.edge_references() {
+            let [caller, callee] = [edge.source(), edge.target()].map(|it| circle_of[it.index()]);
+            called[callee] |= caller != callee;
+        }
+        let is_entry = |service: &NodeIndex| !called[circle_of[service.index()]];
+        self.inner.node_indices().filter(is_entry).map(ServiceId).collect()
     }
 
     /// All edges, as caller, callee and edge.
@@ -124,5 +145,21 @@ impl Graph {
     pub(crate) fn callers(&self, callee: NodeIndex) -> impl Iterator<Item = (NodeIndex, Edge)> {
         let edges = self.inner.edges_directed(callee, Direction::Incoming);
         edges.map(|edge| (edge.source(), *edge.weight()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_come_in_where_nobody_calls_and_into_circles_of_their_own() {
+        let mut graph = Graph::new();
+        let [a, b, c, d, e] =
+            ["A", "B", "C", "D", "E"].map(|name| graph.add_service(Service::new(name)));
+        for (caller, callee) in [(a, b), (a, a), (c, d), (d, c), (d, b), (b, e), (e, b)] {
+            graph.add_edge(caller, callee, Edge::retrying(1));
+        }
+        assert_eq!(graph.entries(), [a, c, d]);
     }
 }

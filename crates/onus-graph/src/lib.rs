@@ -21,12 +21,18 @@
 
 mod advice;
 mod graph;
+mod mesh;
+mod outlook;
 mod prevented;
 mod reading;
 mod storm;
+mod survival;
 
-pub use advice::{Advice, Change};
+pub use advice::{Advice, Change, TRIED};
 pub use graph::{Coverage, Edge, Graph, Service, ServiceId};
+pub use mesh::Mesh;
+pub use outlook::Outlook;
 pub use prevented::{Attempts, Calls, Prevented, Retries};
 pub use reading::{Answer, Ownership};
 pub use storm::{Storm, Storms};
+pub use survival::{Failures, Reading, Survival};

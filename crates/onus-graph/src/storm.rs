@@ -185,13 +185,6 @@ impl<'a> Storms<'a> {
         storm
     }
 
-    /// The mean radius over these services; `None` without any.
-    pub fn mean_radius(&self, services: impl Iterator<Item = ServiceId>) -> Option<f64> {
-        let radii: Vec<u32> = services.map(|service| self.below(service).radius).collect();
-        let sum: f64 = radii.iter().copied().map(f64::from).sum();
-        (!radii.is_empty()).then(|| sum / radii.len() as f64)
-    }
-
     /// Takes the standings of a component for one: whoever leads into it leads to all of them.
     fn go_round(&mut self, component: &[NodeIndex]) {
         let Some(round) = self.round(component) else { return };
