@@ -35,6 +35,9 @@ pub struct Edge {
     pub requests_with_failure: u64,
     /// … and that failed too.
     pub requests_both: u64,
+    /// The most attempts of a call, where repeated calls show some: requests with a failed call made
+    /// so many times as many calls as any request without one.
+    pub attempts: Option<u32>,
     /// The evidence for the class, and the class that is proven by it (protocol §9).
     pub measured: Measurement,
     /// Failed requests of the caller on any edge. None, and the caller either survives everything
@@ -119,6 +122,18 @@ struct Counts {
     requests: u64,
     requests_with_failure: u64,
     requests_both: u64,
+    /// The most calls of a request with a failed one, and of one without.
+    most_failing: usize,
+    most_ok: usize,
+}
+
+impl Counts {
+    /// Requests without a failed call say how many calls there are when nothing is repeated. A
+    /// request that loops over items may make a few more than others, so a part does not count.
+    fn attempts(&self) -> Option<u32> {
+        let attempts = self.most_failing.checked_div(self.most_ok)?;
+        u32::try_from(attempts).ok().filter(|attempts| *attempts >= 2)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,6 +158,8 @@ impl Edges {
             counts.at_caller += count(&|call| call.at_caller) as u64;
             counts.requests += 1;
             counts.requests_with_failure += u64::from(failures > 0);
+            let most = if failures > 0 { &mut counts.most_failing } else { &mut counts.most_ok };
+            *most = calls.len().max(*most);
             if caller_failed {
                 counts.both += failures;
                 counts.requests_both += u64::from(failures > 0);
@@ -173,6 +190,7 @@ impl Edges {
                 requests: counts.requests,
                 requests_with_failure: counts.requests_with_failure,
                 requests_both: counts.requests_both,
+                attempts: counts.attempts(),
                 measured: self.evidence.measure(caller, callee),
                 caller_failures: service.failures,
                 mute: !service.speaks && service.failures == 0,
@@ -180,5 +198,29 @@ impl Edges {
         }
         edges.sort_by(|a, b| (&a.caller, &a.callee).cmp(&(&b.caller, &b.callee)));
         edges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_seen_where_failing_requests_make_more_calls() {
+        for (most_failing, most_ok, expected) in [
+            (3, 1, Some(3)),
+            (1, 1, None),
+            (4, 2, Some(2)),
+            // One call of a loop more, or fewer.
+            (6, 5, None),
+            (2, 9, None),
+            // Nobody knows how many calls there are without failures.
+            (3, 0, None),
+            (0, 3, None),
+            (usize::MAX, 1, None),
+        ] {
+            let counts = Counts { most_failing, most_ok, ..Counts::default() };
+            assert_eq!(counts.attempts(), expected, "{most_failing} against {most_ok}");
+        }
     }
 }

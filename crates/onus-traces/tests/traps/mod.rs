@@ -227,6 +227,20 @@ fn several_calls_of_one_request_are_one_piece_of_evidence() {
 }
 
 #[test]
+fn repeated_calls_show_attempts() {
+    let trace = |trace: u64, attempts: u64| -> Vec<String> {
+        let id = |span: String| span.replace("4bf92f3577b34da6", &format!("{trace:016x}"));
+        let error = |bad: bool| if bad { r#""tags":{"error":"x"},"# } else { "" };
+        let root = id(zipkin(1, 0, "A", "SERVER", ""));
+        let call = |call| id(zipkin(call + 1, 1, "B", "SERVER", error(call < attempts)));
+        std::iter::once(root).chain((1..=attempts).map(call)).collect()
+    };
+    let report = report(&list(&[trace(7, 1), trace(8, 3), trace(9, 2)].concat()));
+    assert_eq!(edges(&report), [("A", "B", 6, 3, 0)]);
+    assert_eq!(report.edges[0].attempts, Some(3));
+}
+
+#[test]
 fn a_minute_of_the_callers_own_failures_teaches_nothing() {
     // [class-8] A fails with B twelve times, and twelve times without.
     let calm = report(&pairs(112, |trace| (trace <= 12, trace <= 12)));
