@@ -21,6 +21,7 @@
 
 mod advice;
 mod graph;
+mod import;
 mod mesh;
 mod outlook;
 mod prevented;
@@ -30,6 +31,7 @@ mod survival;
 
 pub use advice::{Advice, Change, TRIED};
 pub use graph::{Coverage, Edge, Graph, Service, ServiceId};
+pub use import::{EdgeList, IsotopeService, ListFormat, ListedEdge, Place, Refused, isotope};
 pub use mesh::Mesh;
 pub use outlook::Outlook;
 pub use prevented::{Attempts, Calls, Prevented, Retries};
