@@ -20,6 +20,7 @@
 //! ```
 
 mod advice;
+mod draw;
 mod graph;
 mod import;
 mod mesh;
@@ -30,6 +31,7 @@ mod storm;
 mod survival;
 
 pub use advice::{Advice, Change, TRIED};
+pub use draw::{Drawing, Look};
 pub use graph::{Coverage, Edge, Graph, Service, ServiceId};
 pub use import::{EdgeList, IsotopeService, ListFormat, ListedEdge, Place, Refused, isotope};
 pub use mesh::Mesh;
