@@ -238,8 +238,13 @@ pub(crate) enum Output {
                              curl 'localhost:16686/api/traces?service=shop&limit=1000' | onus traces -")]
 pub(crate) struct TracesOptions {
     /// Dumps, also compressed with gzip or zstd; - is standard input
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "graph")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// A graph whose edges the dumps may not show: Jaeger's dependencies, Isotope's YAML, or CSV
+    /// with a header and the columns caller, callee and perhaps calls
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: Vec<PathBuf>,
 
     /// The format of all files, where it is not to be detected in each
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = DumpFormat::Detect)]
@@ -259,7 +264,43 @@ pub(crate) struct TracesOptions {
     pub(crate) output: TracesOutput,
 
     #[command(flatten)]
+    pub(crate) storm: StormOptions,
+
+    #[command(flatten)]
     pub(crate) columns: ColumnOptions,
+}
+
+/// What is assumed where a storm is looked for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How far a storm would reach")]
+pub(crate) struct StormOptions {
+    /// Attempts of a call that fails, on edges where repeated calls do not show them
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) attempts: u32,
+
+    /// Which class says that a caller survives, so that a storm ends there
+    #[arg(long, value_name = "READING", value_enum, default_value_t = ClassReading::Proven)]
+    pub(crate) reading: ClassReading,
+
+    /// A service that will have no Onus; may be given several times
+    #[arg(long, value_name = "SERVICE")]
+    pub(crate) no_claims: Vec<String>,
+
+    /// A service whose calls cannot be tied to the request that it serves; may be given several
+    /// times
+    #[arg(long, value_name = "SERVICE")]
+    pub(crate) context_loss: Vec<String>,
+}
+
+/// Which class says that a caller survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClassReading {
+    /// Only one that is proven
+    Proven,
+    /// The raw class, each call counted
+    Calls,
+    /// The raw class, each request counted once
+    Requests,
 }
 
 /// Which columns a table has. Files that are no JSON are tables then.
@@ -331,4 +372,10 @@ pub(crate) enum TracesOutput {
     Json,
     /// For tools: the edges
     Csv,
+    /// The graph for Graphviz
+    Dot,
+    /// The graph for Markdown
+    Mermaid,
+    /// The graph as a picture
+    Svg,
 }

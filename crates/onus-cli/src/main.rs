@@ -8,9 +8,12 @@ mod cli;
 mod demo;
 mod exit;
 mod files;
+mod graphs;
 mod logging;
 mod model;
+mod radius;
 mod simulate;
+mod tables;
 mod traces;
 
 use std::process::ExitCode;

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use onus_graph::Refused;
 use onus_traces::{Claims, Edge, Histogram, Report, Warning};
 use serde::Serialize;
+
+use crate::graphs::Graphs;
+use crate::radius::{self, Radius, RadiusEntry};
 
 #[derive(Serialize)]
 struct Document<'r> {
@@ -13,6 +17,8 @@ struct Document<'r> {
     claims: Vec<ClaimsEntry<'r>>,
     depth: Depth,
     amplification: Vec<Amplification>,
+    /// None without any edge between two services.
+    radius: Option<RadiusEntry<'r>>,
     skipped: BTreeMap<&'static str, u64>,
     warnings: Vec<WarningEntry<'r>>,
 }
@@ -55,6 +61,7 @@ struct EdgeEntry<'r> {
     rule: &'static str,
     k: f64,
     n: f64,
+    attempts: Option<u32>,
     low: Option<f64>,
     high: Option<f64>,
     caller_reports_errors: bool,
@@ -102,7 +109,13 @@ struct WarningEntry<'r> {
 }
 
 /// One JSON document, with a line break at its end.
-pub(crate) fn render(report: &Report) -> serde_json::Result<String> {
+pub(crate) fn render(
+    report: &Report,
+    radius: Option<&Radius>,
+    graphs: &Graphs,
+) -> serde_json::Result<String> {
+    let edges_of_graphs = ("edges_of_graphs", graphs.skipped());
+    let warnings = report.warnings.iter().map(warning).chain(graphs.refused.iter().map(refused));
     let document = Document {
         schema_version: 1,
         summary: summary(report),
@@ -110,8 +123,9 @@ pub(crate) fn render(report: &Report) -> serde_json::Result<String> {
         claims: report.claims.iter().map(claims).collect(),
         depth: depth(report),
         amplification: amplification(report),
-        skipped: report.skipped.counts().into_iter().collect(),
-        warnings: report.warnings.iter().map(warning).collect(),
+        radius: radius.map(radius::entry),
+        skipped: report.skipped.counts().into_iter().chain([edges_of_graphs]).collect(),
+        warnings: warnings.collect(),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -157,6 +171,7 @@ fn edge(edge: &Edge) -> EdgeEntry<'_> {
         rule: edge.measured.rule().as_str(),
         k: edge.measured.k,
         n: edge.measured.n,
+        attempts: edge.attempts,
         low,
         high,
         caller_reports_errors: !edge.mute,
@@ -207,5 +222,15 @@ fn warning(warning: &Warning) -> WarningEntry<'_> {
         text: warning.trouble.to_string(),
         more: warning.more,
         skips: warning.trouble.skips(),
+    }
+}
+
+fn refused((file, refused, more): &(String, Refused, u64)) -> WarningEntry<'_> {
+    WarningEntry {
+        file: Some(file),
+        byte: None,
+        text: refused.to_string(),
+        more: *more,
+        skips: true,
     }
 }

@@ -9,29 +9,85 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use onus_graph::{Drawing, Failures, ListedEdge, Survival};
 use onus_traces::{Columns, Format, Import, Limits, Reading, Report, Service};
 
 use crate::cli::{ColumnOptions, DumpFormat, TracesOptions, TracesOutput};
 use crate::exit::Exit;
+use crate::graphs::Graphs;
+use crate::radius::{Known, KnownEdges, Radius};
 
 pub(crate) fn run(options: &TracesOptions) -> anyhow::Result<Exit> {
+    let graphs = Graphs::read(&options.graph)?;
     let report = report(options)?;
+    let known = known(&report, &graphs);
+    let radius = Radius::of(&known, &options.storm)?;
+    let drawing = |most| radius.as_ref().map(|radius| radius.drawing(&known, most));
     let text = match options.output {
-        TracesOutput::Table => table::render(&report, false),
-        TracesOutput::Wide => table::render(&report, true),
-        TracesOutput::Json => json::render(&report)?,
+        TracesOutput::Table => table::render(&report, radius.as_ref(), false),
+        TracesOutput::Wide => table::render(&report, radius.as_ref(), true),
+        TracesOutput::Json => json::render(&report, radius.as_ref(), &graphs)?,
         TracesOutput::Csv => csv::render(&report),
+        TracesOutput::Dot => picture(drawing(usize::MAX), Drawing::dot),
+        TracesOutput::Mermaid => picture(drawing(MERMAID_MOST), Drawing::mermaid),
+        TracesOutput::Svg => picture(drawing(SVG_MOST), Drawing::svg),
     };
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("write the result")?;
+    Ok(tell(&report, &graphs))
+}
+
+/// Tells what was difficult, and how the command ends therefore.
+fn tell(report: &Report, graphs: &Graphs) -> Exit {
     for warning in &report.warnings {
         anstream::eprintln!("warning: {warning}");
     }
-    if report.skipped.any() {
-        anstream::eprintln!("warning: skipped in all: {}", report.skipped);
-        return Ok(Exit::Incomplete);
+    for (file, refused, more) in &graphs.refused {
+        let more = if *more > 0 { format!(" (and {more} more)") } else { String::new() };
+        anstream::eprintln!("warning: {file}: {refused}; skipped{more}");
     }
-    Ok(Exit::Done)
+    let edges = graphs.skipped();
+    if !report.skipped.any() && edges == 0 {
+        return Exit::Done;
+    }
+    let mut all = Vec::new();
+    if report.skipped.any() {
+        all.push(report.skipped.to_string());
+    }
+    if edges > 0 {
+        all.push(format!("{edges} edges of graphs"));
+    }
+    anstream::eprintln!("warning: skipped in all: {}", all.join(", "));
+    Exit::Incomplete
+}
+
+/// What dumps and graphs show of each edge.
+fn known(report: &Report, graphs: &Graphs) -> KnownEdges {
+    let listed = graphs.edges.iter().map(|edge| {
+        let ListedEdge { caller, callee, calls: _ } = edge;
+        ((caller.clone(), callee.clone()), Known::NOTHING)
+    });
+    let seen = report.edges.iter().map(|edge| {
+        let survival = Survival {
+            calls: Failures { all: edge.failures, both: edge.both },
+            requests: Failures { all: edge.requests_with_failure, both: edge.requests_both },
+            proven: edge.class(),
+        };
+        let known = Known { attempts: edge.attempts, survival };
+        ((edge.caller.clone(), edge.callee.clone()), known)
+    });
+    // What was seen counts more than what is listed.
+    listed.chain(seen).collect()
+}
+
+/// A picture, or nothing of a graph without edges.
+fn picture(drawing: Option<Drawing>, form: fn(&Drawing) -> String) -> String {
+    let Some(drawing) = drawing else { return String::new() };
+    let (services, edges) = drawing.left_out();
+    if services + edges > 0 {
+        anstream::eprintln!("note: {edges} edges and {services} services had no room");
+    }
+    form(&drawing)
 }
 
 fn report(options: &TracesOptions) -> anyhow::Result<Report> {
@@ -85,3 +141,9 @@ fn format(format: DumpFormat) -> Format {
         DumpFormat::Table => Format::Table,
     }
 }
+
+/// Viewers of Markdown draw no more than 500 edges, and no more than 50 000 characters.
+const MERMAID_MOST: usize = 250;
+
+/// More is no picture.
+const SVG_MOST: usize = 400;

@@ -3,29 +3,48 @@
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, Table};
 use onus_traces::{Edge, Histogram, Report};
 
-/// What was read, and the edges; if `wide`, with evidence, claims and depth.
-pub(crate) fn render(report: &Report, wide: bool) -> String {
-    let mut text = headline(report);
-    // Writing to a string cannot fail.
-    let _ = write!(text, "\n\n{}\n", edges(report, wide));
-    if wide {
-        if !report.claims.is_empty() {
+use crate::radius::{self, Radius};
+use crate::tables::{new_table, number};
+
+/// What was read, the edges, and how far a storm would reach; if `wide`, with evidence, claims and
+/// depth.
+pub(crate) fn render(report: &Report, radius: Option<&Radius>, wide: bool) -> String {
+    let mut parts = Vec::new();
+    if report.summary.spans > 0 || radius.is_none() {
+        // What failed is what people look for.
+        let mut sorted: Vec<&Edge> = report.edges.iter().collect();
+        sorted.sort_by_key(|edge| Reverse((edge.failures, edge.both)));
+        let failing = sorted.iter().take_while(|edge| edge.failures > 0).count();
+        let shown = if wide { sorted.len() } else { failing.max(FEW).min(sorted.len()) };
+        let mut part = format!("{}\n\n{}\n", headline(report), edges(&sorted[..shown], wide));
+        if shown < sorted.len() {
             let _ =
-                write!(text, "\nFailed requests, by who would own them:\n\n{}\n", claims(report));
+                writeln!(part, "{} more edges, never seen to fail: -o wide", sorted.len() - shown);
         }
-        let depths = &report.depths;
-        text.push('\n');
-        for (what, histogram) in [
-            ("requests above a request", &depths.requests),
-            ("hops between services above it", &depths.hops),
-            ("calls of a request", &depths.calls),
-            ("failed requests above a failure's origin", &depths.error_chains),
-        ] {
-            let _ = writeln!(text, "{what}: {}", quantiles(histogram));
+        parts.push(part);
+        if wide {
+            parts.extend(claims(report));
+            parts.push(depths(report));
         }
+    }
+    parts.extend(radius.map(|radius| radius::render(radius, wide)));
+    parts.join("\n")
+}
+
+fn depths(report: &Report) -> String {
+    let depths = &report.depths;
+    let mut text = String::new();
+    for (what, histogram) in [
+        ("requests above a request", &depths.requests),
+        ("hops between services above it", &depths.hops),
+        ("calls of a request", &depths.calls),
+        ("failed requests above a failure's origin", &depths.error_chains),
+    ] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{what}: {}", quantiles(histogram));
     }
     text
 }
@@ -51,26 +70,26 @@ fn headline(report: &Report) -> String {
     line
 }
 
-fn edges(report: &Report, wide: bool) -> Table {
+fn edges(edges: &[&Edge], wide: bool) -> Table {
     let mut table = new_table();
     let mut header = vec![Cell::new("caller"), Cell::new("callee")];
     header.extend(["calls", "failures", "both", "P"].map(number));
     if wide {
-        header.extend(["P per request", "k of n", "interval"].map(number));
+        header.extend(["attempts", "P per request", "k of n", "interval"].map(number));
     }
     header.extend(["raw class", "class"].map(Cell::new));
     if wide {
         header.push(Cell::new("rule"));
     }
     table.set_header(header);
-    // What failed is what people look for.
-    let mut edges: Vec<&Edge> = report.edges.iter().collect();
-    edges.sort_by_key(|edge| Reverse((edge.failures, edge.both)));
     for edge in edges {
         let mut row = vec![Cell::new(&edge.caller), Cell::new(&edge.callee)];
         row.extend([edge.calls, edge.failures, edge.both].map(number));
         row.push(number(ratio(edge.p())));
         if wide {
+            row.push(number(
+                edge.attempts.map_or_else(String::new, |attempts| attempts.to_string()),
+            ));
             row.push(number(ratio(edge.p_per_request())));
             row.push(number(format!("{:.0} of {:.0}", edge.measured.k, edge.measured.n)));
             let interval = |(low, high)| format!("{low:.2} to {high:.2}");
@@ -87,7 +106,10 @@ fn edges(report: &Report, wide: bool) -> Table {
     table
 }
 
-fn claims(report: &Report) -> Table {
+fn claims(report: &Report) -> Option<String> {
+    if report.claims.is_empty() {
+        return None;
+    }
     let mut table = new_table();
     let mut header = vec![Cell::new("service")];
     header.extend(
@@ -105,7 +127,7 @@ fn claims(report: &Report) -> Table {
         row.extend(counts.map(number));
         table.add_row(row);
     }
-    table
+    Some(format!("Failed requests, by who would own them:\n\n{table}\n"))
 }
 
 /// The middle, the ninth tenth and the most of what was counted.
@@ -125,16 +147,9 @@ fn quantiles(histogram: &Histogram) -> String {
     }
 }
 
-fn new_table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
-    table
-}
-
 fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"))
 }
 
-fn number(value: impl ToString) -> Cell {
-    Cell::new(value).set_alignment(CellAlignment::Right)
-}
+/// Edges that fill a table though nothing failed on them.
+const FEW: usize = 20;

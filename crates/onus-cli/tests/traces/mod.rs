@@ -127,6 +127,96 @@ fn a_file_that_is_not_there_is_an_error() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
 }
 
+/// A file with this content, which only one test uses.
+fn file(name: &str, content: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, content).expect("the file can be written");
+    path.to_str().expect("the path is text").to_owned()
+}
+
+#[test]
+fn the_radius_is_that_of_dumps_and_graphs_together() {
+    // gateway → shop → stock → store; shop survives stock, as the dump proves.
+    let graph = file("radius.csv", "caller,callee\ngateway,shop\nshop,stock\nstock,store\n");
+    let radius = |options: &str| {
+        let output = onus(&format!("traces - --graph {graph} -o json {options}"), &dump(40, 20, 1));
+        assert_eq!(text(&output.stderr), "", "{options}");
+        serde_json::from_slice::<Value>(&output.stdout).expect("it is JSON")["radius"].clone()
+    };
+    let open = radius("");
+    let entry = &open["entries"][0];
+    assert_eq!(entry["entry"], "gateway");
+    assert_eq!((&entry["now"]["radius"], &entry["now"]["amplification"]), (&2.into(), &4.0.into()));
+    assert_eq!(entry["with_ownership"]["radius"], 1);
+    assert_eq!(open["assumed"]["on_edges"], 3);
+
+    // The request that failed with its callee is more than none, and less than proof.
+    let close = onus(&format!("traces - --graph {graph} -o json --attempts 3"), &dump(9, 3, 2));
+    let close: Value = serde_json::from_slice(&close.stdout).expect("it is JSON");
+    let now = &close["radius"]["entries"][0]["now"];
+    assert_eq!((&now["radius"], &now["amplification"]), (&3.into(), &27.0.into()));
+    assert_eq!(now["path"], serde_json::json!(["gateway", "shop", "stock", "store"]));
+    let change = &close["radius"]["lower"]["now"][0];
+    assert_eq!((&change["change"], &change["amplification"]), (&"budget".into(), &9.0.into()));
+}
+
+#[test]
+fn the_table_says_what_would_change_a_storm() {
+    let graph = file("chain.csv", "caller,callee,calls\na,b,9\nb,c,9\nc,d,9\n");
+    let output = onus(&format!("traces --graph {graph} --no-claims b"), "");
+    let table = text(&output.stdout);
+    for part in [
+        "over 3 edges. 2 attempts of a failing call are assumed (--attempts)",
+        "│ a     ┆      3 ┆              3 ┆            8x ┆             8x │",
+        "The longest way below a: a → b → c → d.",
+        "│ a retry budget for a → b            ┆      2 ┆            4x │",
+        "│ ownership, also in b                ┆      1 ┆            2x │",
+        "below 1 / amplification: 12 %, with ownership 12 %",
+    ] {
+        assert!(table.contains(part), "{part:?} in\n{table}");
+    }
+    assert_eq!(output.status.code(), Some(0));
+
+    let output = onus(&format!("traces --graph {graph} --context-loss e"), "");
+    let expected = "error: e is no service that calls another, or is called\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (expected, Some(2)));
+}
+
+#[test]
+fn what_in_a_graph_is_no_edge_is_told_and_ends_with_3() {
+    let graph = file("broken.json", r#"[{"parent": "a", "child": "b"}, {"parent": "c"}, {"#);
+    let output = onus(&format!("traces --graph {graph} -o json"), "");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(document["radius"]["entries"][0]["now"]["radius"], 1);
+    assert_eq!(document["skipped"]["edges_of_graphs"], 2);
+    assert_eq!(
+        text(&output.stderr),
+        format!(
+            "warning: {graph}: edge 2: needs the names `parent` and `child`, and a number of calls \
+             as `callCount`; skipped\n\
+             warning: {graph}: line 1 column 50: EOF while parsing an object; skipped\n\
+             warning: skipped in all: 2 edges of graphs\n"
+        )
+    );
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn pictures_show_classes_and_the_longest_way() {
+    let graph = file("picture.csv", "caller,callee\ngateway,shop\n");
+    for (format, parts) in [
+        ("dot", ["digraph ", "label=\"P 0.05 of 20\", style=dashed", "penwidth=3"]),
+        ("mermaid", ["flowchart LR\n", "-.->|\"P 0.05 of 20\"|", "==>"]),
+        ("svg", ["<svg ", ">P 0.05 of 20</text>", "stroke-width=\"3\""]),
+    ] {
+        let output = onus(&format!("traces - --graph {graph} -o {format}"), &dump(40, 20, 1));
+        let picture = text(&output.stdout);
+        for part in parts {
+            assert!(picture.contains(part), "{part:?} in\n{picture}");
+        }
+    }
+}
+
 #[test]
 fn help_is_as_reviewed() {
     let output = onus("traces --help", "");
