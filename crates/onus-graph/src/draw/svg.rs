@@ -76,7 +76,11 @@ impl Drawing {
                 dashes(class),
                 x + 30.0
             );
-            x += 210.0;
+            x += LEGEND;
+        }
+        if self.lines.iter().any(|line| line.on_way) {
+            let _ =
+                writeln!(svg, "<text x=\"{x}\" y=\"50\">thick: the longest way of a storm</text>");
         }
         let (services, edges) = self.left_out;
         if services + edges > 0 {
@@ -189,8 +193,9 @@ const PITCH_Y: f64 = 42.0;
 const MARGIN: f64 = 20.0;
 /// Title and legend.
 const HEAD: f64 = 86.0;
-/// The legend.
-const MIN_WIDTH: f64 = 880.0;
+/// An entry of the legend, and five of them.
+const LEGEND: f64 = 222.0;
+const MIN_WIDTH: f64 = 1120.0;
 /// Characters.
 const FITS: usize = 22;
 

@@ -1,0 +1,4 @@
+//! The estimator from outside.
+
+mod directed;
+mod population;
