@@ -1,5 +1,7 @@
 //! Storms against brute force: every way from every culprit, walked one by one.
 
+mod published;
+
 use onus_graph::{Coverage, Edge, Graph, Ownership, Service, ServiceId, Storm};
 use proptest::prelude::*;
 

@@ -70,6 +70,7 @@ pub(crate) fn entry(radius: &Radius) -> RadiusEntry<'_> {
         now: storm(radius, &it.without),
         with_ownership: storm(radius, &it.with),
     };
+    let lower = radius.lower();
     let changes = |advice: &[Advice]| advice.iter().map(|it| change(radius, it)).collect();
     RadiusEntry {
         assumed: AssumedEntry {
@@ -85,10 +86,10 @@ pub(crate) fn entry(radius: &Radius) -> RadiusEntry<'_> {
         mean_radius: MeanEntry { now, with_ownership },
         entries: radius.outlooks.iter().map(outlook).collect(),
         lower: LowerEntry {
-            entry: radius.outlooks.first().map_or("", |worst| radius.mesh.name(worst.entry)),
-            now: changes(&radius.lower.without),
-            with_ownership: changes(&radius.lower.with),
-            most_needed: changes(&radius.lower.needed),
+            entry: radius.mesh.name(radius.worst().entry),
+            now: changes(&lower.without),
+            with_ownership: changes(&lower.with),
+            most_needed: changes(&lower.needed),
         },
     }
 }

@@ -35,20 +35,19 @@ pub(crate) type KnownEdges = BTreeMap<(String, String), Known>;
 /// How far a storm would reach, and what that rests on.
 pub(crate) struct Radius {
     pub(crate) mesh: Mesh,
-    /// The storms of all entries, the largest first.
+    /// The storms of all entries, the largest first; there is one.
     pub(crate) outlooks: Vec<Outlook>,
-    pub(crate) lower: Lower,
     pub(crate) assumed: Assumed,
 }
 
 /// What would lower the largest storm, best first.
-pub(crate) struct Lower {
+struct Lower {
     /// While nobody has Onus.
-    pub(crate) without: Vec<Advice>,
+    without: Vec<Advice>,
     /// With Onus as far as the options say.
-    pub(crate) with: Vec<Advice>,
+    with: Vec<Advice>,
     /// The services whose missing Onus would cost most.
-    pub(crate) needed: Vec<Advice>,
+    needed: Vec<Advice>,
 }
 
 /// What was assumed, because nothing shows it.
@@ -94,15 +93,23 @@ impl Radius {
                 mesh.cover(service, coverage);
             }
         }
-        let graph = mesh.graph();
-        let outlooks = graph.outlooks();
-        let Some(worst) = outlooks.first() else { return Ok(None) };
-        let lower = Lower {
-            without: graph.advice(worst.entry, Ownership::Nowhere),
-            with: graph.advice(worst.entry, Ownership::AsIs),
-            needed: graph.most_needed(worst.entry),
-        };
-        Ok(Some(Self { outlooks, lower, assumed, mesh }))
+        let outlooks = mesh.graph().outlooks();
+        Ok((!outlooks.is_empty()).then_some(Self { outlooks, assumed, mesh }))
+    }
+
+    /// The largest storm without ownership.
+    pub(crate) fn worst(&self) -> &Outlook {
+        &self.outlooks[0]
+    }
+
+    /// What would lower the largest storm: tried change by change.
+    fn lower(&self) -> Lower {
+        let (graph, entry) = (self.mesh.graph(), self.worst().entry);
+        Lower {
+            without: graph.advice(entry, Ownership::Nowhere),
+            with: graph.advice(entry, Ownership::AsIs),
+            needed: graph.most_needed(entry),
+        }
     }
 
     fn names(&self, services: &[ServiceId]) -> Vec<&str> {

@@ -17,7 +17,7 @@ pub(crate) fn render(radius: &Radius, wide: bool) -> String {
     if shown < radius.outlooks.len() {
         let _ = writeln!(text, "{} more entries: -o wide", radius.outlooks.len() - shown);
     }
-    let Some(worst) = radius.outlooks.first() else { return text };
+    let worst = radius.worst();
     if let Some((now, with)) = Outlook::mean_radii(&radius.outlooks) {
         let _ = writeln!(
             text,
@@ -35,15 +35,12 @@ pub(crate) fn render(radius: &Radius, wide: bool) -> String {
             named(radius, &worst.without)
         );
     }
-    let changes = changes(radius, worst);
-    if !changes.is_empty() {
-        let _ = writeln!(text, "\nWhat would change the storm below {name}:\n\n{changes}");
-    }
     let _ = writeln!(
         text,
-        "\nAn overloaded service recovers by itself while its utilisation is below 1 / amplification: \
+        "\nWhat would change the storm below {name}:\n\n{}\n\nAn overloaded service recovers by itself while its utilisation is below 1 / amplification: \
          {}, with ownership {}.\nOne service fails, for good, and is seen to; several at once, and \
          calls that hang, exceed these figures.",
+        changes(radius, worst),
         utilisation(&worst.without),
         utilisation(&worst.with)
     );
@@ -101,6 +98,7 @@ fn entries(radius: &Radius, outlooks: &[Outlook], wide: bool) -> Table {
 }
 
 fn changes(radius: &Radius, worst: &Outlook) -> Table {
+    let lower = radius.lower();
     let mut table = new_table();
     let mut header = vec![Cell::new("change")];
     header.extend(["radius", "amplification"].map(number));
@@ -109,11 +107,11 @@ fn changes(radius: &Radius, worst: &Outlook) -> Table {
         table.add_row(vec![Cell::new(what), number(radius), number(times)]);
     };
     add("none".to_owned(), worst.without.radius, amplification(&worst.without));
-    for advice in radius.lower.without.iter().take(FEW) {
+    for advice in lower.without.iter().take(FEW) {
         add(change(radius, advice.change, ""), advice.radius, times(advice.amplification));
     }
     add("ownership".to_owned(), worst.with.radius, amplification(&worst.with));
-    for advice in radius.lower.with.iter().take(FEW).chain(radius.lower.needed.iter().take(FEW)) {
+    for advice in lower.with.iter().take(FEW).chain(lower.needed.iter().take(FEW)) {
         let what = change(radius, advice.change, "ownership, ");
         add(what, advice.radius, times(advice.amplification));
     }
