@@ -1,123 +1,24 @@
 //! Service graphs of Istio's load generator Isotope.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_saphyr::Spanned;
+use super::{Graph, Link, Names};
 
-use super::{Graph, Link, Names, Step};
-
-#[derive(Deserialize)]
-struct File {
-    services: Vec<Service>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Service {
-    name: Spanned<String>,
-    #[serde(default)]
-    is_entrypoint: bool,
-    #[serde(default)]
-    script: Vec<Entry>,
-}
-
-/// A step of a script: one command, or several at once.
-enum Entry {
-    One(Command),
-    AtOnce(Vec<Command>),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Command {
-    /// A call of a service.
-    Call(Called),
-    /// Time passes; the scenario says how long services work.
-    Sleep(IgnoredAny),
-}
-
-/// The callee, by name or with what is sent to it.
-struct Called(String);
-
-impl<'de> Deserialize<'de> for Called {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Full {
-            service: String,
-        }
-        struct Either;
-        impl<'de> serde::de::Visitor<'de> for Either {
-            type Value = Called;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("the name of a service, or `service: NAME`")
-            }
-            fn visit_str<E>(self, name: &str) -> Result<Called, E> {
-                Ok(Called(name.to_owned()))
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Called, A::Error> {
-                Full::deserialize(serde::de::value::MapAccessDeserializer::new(map))
-                    .map(|full| Called(full.service))
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> serde::de::Visitor<'de> for Either {
-            type Value = Entry;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a command, or a list of commands")
-            }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Entry, A::Error> {
-                Vec::deserialize(serde::de::value::SeqAccessDeserializer::new(list))
-                    .map(Entry::AtOnce)
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
-                Command::deserialize(serde::de::value::MapAccessDeserializer::new(map))
-                    .map(Entry::One)
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-/// Reads a service graph of Isotope.
+/// Reads a service graph of Isotope. The scenario says how long services work.
 pub(crate) fn isotope(text: &str, depth_max: u16) -> Result<Graph, String> {
-    let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let services = onus_graph::isotope(text).map_err(|refused| refused.to_string())?;
     let mut names = Names::default();
-    for service in &file.services {
-        names.number(&service.name.value);
+    for service in &services {
+        names.number(&service.name);
     }
-    let known = names.names.len();
-    let mut link = |command: &'_ Command| -> Result<Option<Link>, String> {
-        match command {
-            Command::Sleep(_) => Ok(None),
-            Command::Call(Called(name)) => match names.numbers.get(name.as_str()) {
-                Some(to) => Ok(Some(Link { to: *to, calls: 1.0 })),
-                None => Err(format!("`{name}` is called and is none of the services")),
-            },
-        }
-    };
-    let mut steps = Vec::with_capacity(known);
-    for service in &file.services {
-        let mut of_service: Vec<Step> = Vec::new();
-        for entry in &service.script {
-            let commands: Vec<&Command> = match entry {
-                Entry::One(command) => vec![command],
-                Entry::AtOnce(commands) => commands.iter().collect(),
-            };
-            let step: Result<Vec<_>, _> = commands.into_iter().map(&mut link).collect();
-            let step: Step = step?.into_iter().flatten().collect();
-            if !step.is_empty() {
-                of_service.push(step);
-            }
+    let mut steps = Vec::with_capacity(services.len());
+    for service in &services {
+        let mut of_service = Vec::with_capacity(service.steps.len());
+        for step in &service.steps {
+            let link = |name| Link { to: names.number(name), calls: 1.0 };
+            of_service.push(step.iter().map(|name| name.as_str()).map(link).collect());
         }
         steps.push(of_service);
     }
-    let entries = file.services.iter().enumerate().filter(|(_, service)| service.is_entrypoint);
+    let entries = services.iter().enumerate().filter(|(_, service)| service.is_entry);
     let entries = entries.map(|(index, _)| (index, 1.0)).collect();
     Ok(Graph { names: names.names, steps, entries, depth_max })
 }

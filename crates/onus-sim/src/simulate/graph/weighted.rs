@@ -1,76 +1,36 @@
 //! Graphs of traffic: how often each service calls another, counted over some time.
 
-use serde::Deserialize;
+use onus_graph::{EdgeList, ListFormat, ListedEdge};
 
 use super::{Graph, Link, Names};
 
-/// Reads `caller,callee` or `caller,callee,weight` with a header.
-///
-/// With weights, a request of a caller makes *weight ÷ calls into the caller* calls; without, one.
+/// Reads a list in CSV.
 pub(crate) fn csv(text: &str, depth_max: u16) -> Result<Graph, String> {
-    let mut edges = Vec::new();
-    let mut weighted = true;
-    for (index, line) in text.lines().enumerate().skip(1) {
-        let complaint = |what: String| format!("line {}: {what}", index + 1);
-        let mut fields = line.split(',').map(str::trim);
-        let (Some(caller), Some(callee)) = (fields.next(), fields.next()) else {
-            return Err(complaint(format!("`{line}` is no edge; allowed is caller,callee,weight")));
-        };
-        let weight = match fields.next() {
-            None => {
-                weighted = false;
-                1.0
-            }
-            Some(text) => parse_weight(text).map_err(complaint)?,
-        };
-        edges.push((caller, callee, weight));
-    }
-    graph(&edges, weighted, depth_max)
-}
-
-fn parse_weight(text: &str) -> Result<f64, String> {
-    let weight = text.parse::<f64>().ok().filter(|weight| *weight >= 0.0 && weight.is_finite());
-    weight.ok_or_else(|| format!("`{text}` is no weight; allowed is a number from 0 on"))
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Dependency {
-    parent: String,
-    child: String,
-    call_count: f64,
-}
-
-/// The answer of Jaeger's `/api/dependencies`, as it comes or with its `data` unwrapped.
-#[derive(Deserialize)]
-struct Answer {
-    data: Vec<Dependency>,
+    graph(&EdgeList::read(text, ListFormat::Csv), depth_max)
 }
 
 /// Reads Jaeger's `/api/dependencies`.
 pub(crate) fn jaeger(text: &str, depth_max: u16) -> Result<Graph, String> {
-    let wrapped = text.trim_start().starts_with('{');
-    let dependencies: Result<Vec<Dependency>, _> = match wrapped {
-        true => serde_json::from_str::<Answer>(text).map(|answer| answer.data),
-        false => serde_json::from_str(text),
-    };
-    let dependencies = dependencies.map_err(|error| error.to_string())?;
-    let edges: Vec<_> = dependencies
-        .iter()
-        .map(|edge| (edge.parent.as_str(), edge.child.as_str(), edge.call_count))
-        .collect();
-    graph(&edges, true, depth_max)
+    graph(&EdgeList::read(text, ListFormat::JaegerDependencies), depth_max)
 }
 
-fn graph(edges: &[(&str, &str, f64)], weighted: bool, depth_max: u16) -> Result<Graph, String> {
-    if edges.is_empty() {
+/// A graph of what a file lists. What is no edge in it is refused: a scenario means what is written.
+///
+/// With numbers of calls, a request of a caller makes *calls ÷ calls into the caller* calls; without
+/// them, one.
+fn graph(list: &EdgeList, depth_max: u16) -> Result<Graph, String> {
+    if let Some(refused) = list.refused.first() {
+        return Err(refused.to_string());
+    }
+    if list.edges.is_empty() {
         return Err("there are no edges".to_owned());
     }
+    let weighted = list.edges.iter().all(|edge| edge.calls.is_some());
     let mut names = Names::default();
-    let edges: Vec<_> = edges
-        .iter()
-        .map(|(caller, callee, weight)| (names.number(caller), names.number(callee), *weight))
-        .collect();
+    let mut edges = Vec::with_capacity(list.edges.len());
+    for ListedEdge { caller, callee, calls } in &list.edges {
+        edges.push((names.number(caller), names.number(callee), calls.unwrap_or(1.0)));
+    }
     let count = names.names.len();
     // A service that calls itself passes on what it got; that says nothing about requests.
     let others = edges.iter().filter(|(caller, callee, _)| caller != callee);
@@ -125,12 +85,12 @@ mod tests {
     fn what_is_no_graph_is_refused_with_its_line() {
         for (text, complaint) in [
             ("caller,callee\na\n", "line 2: `a` is no edge"),
-            ("caller,callee,weight\na,b,1\na,c,-1\n", "line 3: `-1` is no weight"),
+            ("caller,callee,weight\na,b,1\na,c,-1\n", "line 3: `-1` is no number of calls"),
             ("caller,callee\n", "there are no edges"),
         ] {
             let found = csv(text, 9).unwrap_err();
             assert!(found.starts_with(complaint), "{found}");
         }
-        assert!(jaeger("[{}]", 9).unwrap_err().contains("line 1 column 3"));
+        assert!(jaeger("[{}]", 9).unwrap_err().starts_with("edge 1: needs the names"));
     }
 }
