@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeSet;
 
-use super::{EdgeList, ListedEdge, Place, Refused, name};
+use super::{EdgeList, ListedEdge, Place, Refused, name, without_place};
 
 /// A service of Isotope.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,11 +140,12 @@ pub(super) fn edges(services: &[IsotopeService]) -> EdgeList {
     list
 }
 
+/// Why and where, without the lines around it.
 fn refused(error: &serde_saphyr::Error) -> Refused {
-    let at = error.location();
-    let at =
-        at.map_or(Place::Line(1), |at| Place::Column(at.line() as usize, at.column() as usize));
-    Refused { at, why: error.to_string() }
+    let at = error
+        .location()
+        .map_or(Place::Line(1), |at| Place::Column(at.line() as usize, at.column() as usize));
+    Refused { at, why: without_place(&error.without_snippet().to_string()) }
 }
 
 #[cfg(test)]
@@ -168,7 +169,10 @@ mod tests {
     fn what_is_no_graph_is_refused() {
         for (text, complaint) in [
             ("services:\n- name: a\n  script: [{call: b}]\n", "line 3: `b` is called"),
-            ("services:\n- name: a\n  script: [{cal: b}]\n", "line 3 column"),
+            (
+                "services:\n- name: a\n  script: [{cal: b}]\n",
+                "line 3 column 13: unknown variant `cal`, expected one of call, sleep",
+            ),
             ("services: 7\n", "line 1 column"),
             ("", "line 1"),
         ] {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::{EdgeList, ListedEdge, Place, calls, name};
+use super::{EdgeList, ListedEdge, Place, calls, name, without_place};
 
 /// Reads the list of dependencies, which may be the `data` of an object. Where the text breaks off,
 /// the edges before it stay.
@@ -14,10 +14,8 @@ pub(super) fn read(text: &str) -> EdgeList {
     let mut json = serde_json::Deserializer::from_str(text);
     let answer = Answer { list: &mut list }.deserialize(&mut json).and_then(|()| json.end());
     if let Err(error) = answer {
-        let text = error.to_string();
-        // The place is told once.
-        let why = text.rsplit_once(" at line ").map_or(&*text, |(why, _)| why).to_owned();
-        list.refuse(Place::Column(error.line(), error.column()), why);
+        let at = Place::Column(error.line(), error.column());
+        list.refuse(at, without_place(&error.to_string()));
     }
     list
 }

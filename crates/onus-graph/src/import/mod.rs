@@ -125,6 +125,11 @@ fn name(text: &str) -> String {
     text[..text.floor_char_boundary(LONGEST)].replace(char::is_control, "\u{fffd}")
 }
 
+/// What a parser complains of, without the place at its end, which is told once.
+fn without_place(complaint: &str) -> String {
+    complaint.rsplit_once(" at line ").map_or(complaint, |(why, _)| why).to_owned()
+}
+
 /// A number of calls.
 fn calls(calls: f64) -> Option<f64> {
     (calls >= 0.0 && calls.is_finite()).then_some(calls)
