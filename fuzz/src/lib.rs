@@ -1,5 +1,7 @@
-//! What must hold of any dump of traces.
+//! What must hold of any dump of traces, and of any graph.
 
+use onus_graph::{Drawing, Edge, EdgeList, ListFormat, Look, Mesh, Ownership};
+use onus_learn::MeasuredClass;
 use onus_traces::{Columns, Format, Import, Limits, Reading, Service};
 
 /// Reads `data` as a dump, alone and twice: nothing panics, and what is repeated counts once.
@@ -53,4 +55,26 @@ fn columns() -> Columns {
         peer: column("c"),
         start: column("b"),
     }
+}
+
+/// Reads `data` as a list of edges, and draws its graph: nothing panics, and ownership leaves at most
+/// one hop.
+pub fn list(data: &[u8], format: ListFormat) {
+    let text = String::from_utf8_lossy(data);
+    let list = EdgeList::read(&text, format);
+    assert!(list.refused.len() as u64 <= list.refused_in_all);
+    let mut mesh = Mesh::new();
+    for edge in &list.edges {
+        assert!(edge.calls.is_none_or(|calls| calls >= 0.0 && calls.is_finite()));
+        mesh.add_edge(&edge.caller, &edge.callee, Edge::retrying(2));
+    }
+    let graph = mesh.graph();
+    let owned = graph.storms(Ownership::AsIs);
+    assert!(graph.services().all(|(service, _)| owned.below(service).radius <= 1));
+    let outlooks = graph.outlooks();
+    assert_eq!(outlooks.is_empty(), list.edges.is_empty());
+    let Some(worst) = outlooks.first() else { return };
+    let look = Look { class: MeasuredClass::NoData, label: String::new(), weight: 0 };
+    let drawing = Drawing::of("graph", graph, &worst.without.path, 100, |_, _| look.clone());
+    let _ = (drawing.dot(), drawing.mermaid(), drawing.svg());
 }

@@ -1,0 +1,8 @@
+//! Any text as Jaeger's dependencies.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use onus_graph::ListFormat;
+
+fuzz_target!(|data: &[u8]| onus_fuzz::list(data, ListFormat::JaegerDependencies));
