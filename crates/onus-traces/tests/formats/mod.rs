@@ -53,6 +53,7 @@ fn jaeger_api() {
 
 #[test]
 fn jaeger_ui_nests_whole_parents_into_references() {
+    // Trap 8.
     fn nested(told: &Told) -> String {
         let Some(parent) = story::STORY.iter().find(|other| other.id == told.parent) else {
             return String::new();
@@ -90,6 +91,7 @@ fn zipkin_lists_and_lists_of_lists() {
 
 #[test]
 fn otlp_json_of_every_version() {
+    // Trap 4.
     check(story::otlp_json("resourceSpans", "scopeSpans", hex).as_bytes());
     check(story::otlp_json("batches", "instrumentationLibrarySpans", base64).as_bytes());
     let tempo = story::otlp_json("resourceSpans", "scopeSpans", base64);
