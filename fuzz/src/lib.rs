@@ -71,10 +71,11 @@ pub fn list(data: &[u8], format: ListFormat) {
     let graph = mesh.graph();
     let owned = graph.storms(Ownership::AsIs);
     assert!(graph.services().all(|(service, _)| owned.below(service).radius <= 1));
-    let outlooks = graph.outlooks();
+    let without = graph.storms(Ownership::Nowhere);
+    let outlooks = graph.outlooks(&without, &owned);
     assert_eq!(outlooks.is_empty(), list.edges.is_empty());
     let Some(worst) = outlooks.first() else { return };
     let look = Look { class: MeasuredClass::NoData, label: String::new(), weight: 0 };
-    let drawing = Drawing::of("graph", graph, &worst.without.path, 100, |_, _| look.clone());
+    let drawing = Drawing::of("graph", graph, &without.below(worst.entry).path, 100, |_, _| look.clone());
     let _ = (drawing.dot(), drawing.mermaid(), drawing.svg());
 }

@@ -34,7 +34,8 @@ impl Graph {
     /// without ownership only budgets do, with it also whatever it lacks.
     ///
     /// Each change is tried on a copy of the graph: the cost is that of [`Self::storms`] for each
-    /// service and edge on the path, of which the [`TRIED`] nearest to the culprit are tried.
+    /// service and edge on the path, of which the [`TRIED`] nearest to the culprit are tried, and fewer
+    /// in a graph of more than 250 000 edges.
     #[must_use]
     pub fn advice(&self, service: ServiceId, ownership: Ownership) -> Vec<Advice> {
         let now = self.storm(service, ownership);
@@ -66,7 +67,8 @@ impl Graph {
         mut changes: Vec<Change>,
         ownership: Ownership,
     ) -> Vec<Advice> {
-        changes.drain(..changes.len().saturating_sub(TRIED));
+        let tried = (EDGES / self.inner.edge_count().max(1)).clamp(1, TRIED);
+        changes.drain(..changes.len().saturating_sub(tried));
         let tried = changes.into_iter().map(|change| {
             let then = self.changed(change).storm(service, ownership);
             Advice { change, radius: then.radius, amplification: then.amplification }
@@ -135,6 +137,9 @@ impl Advice {
 
 /// The most changes that are tried: more than anybody reads, and circles make long paths.
 pub const TRIED: usize = 64;
+
+/// Fewer are tried where they would walk more edges than this, which takes some seconds.
+const EDGES: usize = 16_000_000;
 
 #[cfg(test)]
 mod tests {

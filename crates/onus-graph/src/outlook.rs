@@ -1,8 +1,7 @@
 //! What a storm comes to at each entry, without ownership and with it.
 
 use crate::graph::{Graph, ServiceId};
-use crate::reading::Ownership;
-use crate::storm::Storm;
+use crate::storm::{StormSize, Storms};
 
 /// The storms below one entry.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,18 +9,22 @@ pub struct Outlook {
     /// Where requests come in.
     pub entry: ServiceId,
     /// The storm while every service retries blindly.
-    pub without: Storm,
+    pub without: StormSize,
     /// The storm with ownership as far as each service's coverage says.
-    pub with: Storm,
+    pub with: StormSize,
 }
 
 impl Graph {
-    /// The storms below all [entries](Self::entries), the largest one without ownership first.
+    /// The storms below all [entries](Self::entries), the largest one without ownership first:
+    /// `without` are the storms of [`Ownership::Nowhere`](crate::Ownership::Nowhere), `with` those of
+    /// [`Ownership::AsIs`](crate::Ownership::AsIs).
     #[must_use]
-    pub fn outlooks(&self) -> Vec<Outlook> {
-        let (without, with) = (self.storms(Ownership::Nowhere), self.storms(Ownership::AsIs));
-        let outlook =
-            |entry| Outlook { entry, without: without.below(entry), with: with.below(entry) };
+    pub fn outlooks(&self, without: &Storms, with: &Storms) -> Vec<Outlook> {
+        let outlook = |entry| Outlook {
+            entry,
+            without: without.size_below(entry),
+            with: with.size_below(entry),
+        };
         let mut outlooks: Vec<_> = self.entries().into_iter().map(outlook).collect();
         outlooks.sort_by(|one, other| {
             let by_amplification =
@@ -48,6 +51,7 @@ impl Outlook {
 mod tests {
     use super::*;
     use crate::graph::{Edge, Service};
+    use crate::reading::Ownership;
 
     #[test]
     fn the_worst_entry_comes_first() {
@@ -57,7 +61,8 @@ mod tests {
         for (caller, callee, attempts) in [(a, c, 1), (b, c, 2), (c, d, 2)] {
             graph.add_edge(caller, callee, Edge::retrying(attempts));
         }
-        let outlooks = graph.outlooks();
+        let outlooks =
+            graph.outlooks(&graph.storms(Ownership::Nowhere), &graph.storms(Ownership::AsIs));
         let radii: Vec<_> =
             outlooks.iter().map(|it| (it.entry, it.without.radius, it.with.radius)).collect();
         assert_eq!(radii, [(b, 2, 1), (a, 1, 1)]);

@@ -4,7 +4,7 @@
 //! whoever fails by itself stands at the start; the radius of a service is the most multiplying
 //! steps on any way to it. Standings that lead round in a circle are taken together.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -29,14 +29,32 @@ pub struct Storm {
     pub unbounded_through: Vec<ServiceId>,
 }
 
+/// How large a storm is, without the ways that make it so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StormSize {
+    /// As [`Storm::radius`].
+    pub radius: u32,
+    /// As [`Storm::amplification`].
+    pub amplification: f64,
+    /// As [`Storm::reach`].
+    pub reach: u32,
+    /// Whether no circle of calls multiplies without end.
+    pub is_bounded: bool,
+}
+
 /// The storms below every service of a graph.
-#[derive(Debug)]
-pub struct Storms<'a> {
-    standings: Standings<'a>,
+#[derive(Clone, Debug)]
+pub struct Storms {
     best: Vec<Best>,
-    component_of: Vec<u32>,
     /// For each circle that multiplies, the services that renew a claim in it.
     circles: Vec<Vec<ServiceId>>,
+}
+
+/// The search for the worst, from those that fail up.
+struct Search<'a> {
+    standings: Standings<'a>,
+    component_of: Vec<u32>,
+    storms: Storms,
 }
 
 /// The standings of a graph and where they lead.
@@ -81,8 +99,8 @@ impl Graph {
 
     /// The storms below all services.
     #[must_use]
-    pub fn storms(&self, ownership: Ownership) -> Storms<'_> {
-        Storms::of(Standings::of(self, ownership))
+    pub fn storms(&self, ownership: Ownership) -> Storms {
+        Search::all(Standings::of(self, ownership))
     }
 }
 
@@ -128,8 +146,63 @@ impl<'a> Standings<'a> {
     }
 }
 
-impl<'a> Storms<'a> {
-    fn of(standings: Standings<'a>) -> Self {
+impl Storms {
+    /// The storm below `service`.
+    ///
+    /// # Panics
+    ///
+    /// If the service is of another graph.
+    #[must_use]
+    pub fn below(&self, service: ServiceId) -> Storm {
+        let StormSize { radius, amplification, reach, .. } = self.size_below(service);
+        let reached = || self.standings(service).filter(|(_, best)| best.reached);
+        let worst = reached().find(|(_, best)| best.radius == radius);
+        let circle = reached().find_map(|(_, best)| best.circle);
+        Storm {
+            radius,
+            amplification,
+            reach,
+            path: worst.map(|(standing, _)| self.path(standing)).unwrap_or_default(),
+            unbounded_through: circle
+                .map(|circle| self.circles[circle as usize].clone())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// How large the storm below `service` is; at no cost.
+    ///
+    /// # Panics
+    ///
+    /// If the service is of another graph.
+    #[must_use]
+    pub fn size_below(&self, service: ServiceId) -> StormSize {
+        let mut size = StormSize { radius: 0, amplification: 1.0, reach: 0, is_bounded: true };
+        for (_, best) in self.standings(service).filter(|(_, best)| best.reached) {
+            size.radius = size.radius.max(best.radius);
+            size.amplification = size.amplification.max(best.amplification);
+            size.reach = size.reach.max(best.reach);
+            size.is_bounded &= best.circle.is_none();
+        }
+        size
+    }
+
+    fn standings(&self, service: ServiceId) -> impl Iterator<Item = (NodeIndex, &Best)> {
+        Answer::ALL.into_iter().map(move |answer| {
+            let standing = standing_of(service.0, answer);
+            (standing, &self.best[standing.index()])
+        })
+    }
+
+    /// The services on the way with the largest radius, from this standing down.
+    fn path(&self, standing: NodeIndex) -> Vec<ServiceId> {
+        let before = |standing: &NodeIndex| self.best[standing.index()].before;
+        let way = std::iter::successors(Some(standing), before);
+        way.map(|standing| ServiceId(parts(standing).0)).collect()
+    }
+}
+
+impl<'a> Search<'a> {
+    fn all(standings: Standings<'a>) -> Storms {
         let mut best = vec![Best::default(); standings.steps.node_count()];
         for start in standings.starts() {
             best[start.index()] = Best { reached: true, amplification: 1.0, ..Best::default() };
@@ -140,72 +213,41 @@ impl<'a> Storms<'a> {
         for (number, component) in components.iter().enumerate() {
             component.iter().for_each(|standing| component_of[standing.index()] = number as u32);
         }
-        let mut storms = Self { standings, best, component_of, circles: Vec::new() };
+        let storms = Storms { best, circles: Vec::new() };
+        let mut search = Self { standings, component_of, storms };
         for component in components.iter().rev() {
-            storms.go_round(component);
+            search.go_round(component);
             for &standing in component {
-                storms.go_up(standing);
+                search.go_up(standing);
             }
         }
-        storms
-    }
-
-    /// The storm below `service`.
-    ///
-    /// # Panics
-    ///
-    /// If the service is of another graph.
-    #[must_use]
-    pub fn below(&self, service: ServiceId) -> Storm {
-        let mut storm = Storm {
-            radius: 0,
-            amplification: 1.0,
-            reach: 0,
-            path: Vec::new(),
-            unbounded_through: Vec::new(),
-        };
-        let mut worst = None;
-        for answer in Answer::ALL {
-            let standing = standing_of(service.0, answer);
-            let best = &self.best[standing.index()];
-            if !best.reached {
-                continue;
-            }
-            if worst.is_none() || best.radius > storm.radius {
-                worst = Some(standing);
-            }
-            storm.radius = storm.radius.max(best.radius);
-            storm.amplification = storm.amplification.max(best.amplification);
-            storm.reach = storm.reach.max(best.reach);
-            if let (true, Some(circle)) = (storm.unbounded_through.is_empty(), best.circle) {
-                storm.unbounded_through = self.circles[circle as usize].clone();
-            }
-        }
-        storm.path = worst.map(|standing| self.path(standing)).unwrap_or_default();
-        storm
+        search.storms
     }
 
     /// Takes the standings of a component for one: whoever leads into it leads to all of them.
     fn go_round(&mut self, component: &[NodeIndex]) {
         let Some(round) = self.round(component) else { return };
-        let entries = || component.iter().filter(|standing| self.best[standing.index()].reached);
-        let Some(&entry) = entries().max_by_key(|standing| self.best[standing.index()].radius)
+        let entries =
+            || component.iter().filter(|standing| self.storms.best[standing.index()].reached);
+        let Some(&entry) =
+            entries().max_by_key(|standing| self.storms.best[standing.index()].radius)
         else {
             return;
         };
         let into = |of: fn(&Best) -> u32| {
-            entries().map(|standing| of(&self.best[standing.index()])).max().unwrap_or(0)
+            entries().map(|standing| of(&self.storms.best[standing.index()])).max().unwrap_or(0)
         };
         let hops = into(|best| best.hops) + round.hops;
         let multiplies = round.radius > 0;
-        let amplification =
-            entries().map(|standing| self.best[standing.index()].amplification).fold(1.0, f64::max);
+        let amplification = entries()
+            .map(|standing| self.storms.best[standing.index()].amplification)
+            .fold(1.0, f64::max);
         let circle = match multiplies {
             true => {
-                self.circles.push(round.through);
-                Some(self.circles.len() as u32 - 1)
+                self.storms.circles.push(round.through);
+                Some(self.storms.circles.len() as u32 - 1)
             }
-            false => entries().find_map(|standing| self.best[standing.index()].circle),
+            false => entries().find_map(|standing| self.storms.best[standing.index()].circle),
         };
         let all = Best {
             reached: true,
@@ -213,14 +255,30 @@ impl<'a> Storms<'a> {
             amplification: amplification * round.amplification,
             hops,
             reach: if multiplies { hops } else { into(|best| best.reach) },
-            before: Some(entry),
+            before: None,
             circle,
         };
-        let before = self.best[entry.index()].before;
+        let before = self.storms.best[entry.index()].before;
         for standing in component {
-            self.best[standing.index()] = all;
+            self.storms.best[standing.index()] = all;
         }
-        self.best[entry.index()].before = before;
+        self.lead_round(entry);
+        self.storms.best[entry.index()].before = before;
+    }
+
+    /// Says how each standing of a component is reached from its entry, on the shortest way.
+    fn lead_round(&mut self, entry: NodeIndex) {
+        let mut next = VecDeque::from([entry]);
+        while let Some(at) = next.pop_front() {
+            for above in self.standings.steps.neighbors(at) {
+                let same = self.component_of[above.index()] == self.component_of[entry.index()];
+                let before = &mut self.storms.best[above.index()].before;
+                if same && above != entry && before.is_none() {
+                    *before = Some(at);
+                    next.push_back(above);
+                }
+            }
+        }
     }
 
     /// What going round adds; `None` where nothing leads round.
@@ -263,7 +321,7 @@ impl<'a> Storms<'a> {
 
     /// Hands the worst of a standing on to those above it.
     fn go_up(&mut self, standing: NodeIndex) {
-        let from = self.best[standing.index()];
+        let from = self.storms.best[standing.index()];
         let number = self.component_of[standing.index()];
         for step in self.standings.steps.edges(standing) {
             if !from.reached || self.component_of[step.target().index()] == number {
@@ -271,7 +329,7 @@ impl<'a> Storms<'a> {
             }
             let multiplies = *step.weight() > 1;
             let hops = from.hops + 1;
-            let above = &mut self.best[step.target().index()];
+            let above = &mut self.storms.best[step.target().index()];
             let radius = from.radius + u32::from(multiplies);
             if !above.reached || radius > above.radius {
                 above.radius = radius;
@@ -284,49 +342,6 @@ impl<'a> Storms<'a> {
             above.circle = above.circle.or(from.circle);
             above.reached = true;
         }
-    }
-
-    /// The services on the way with the largest radius, from this standing down.
-    fn path(&self, standing: NodeIndex) -> Vec<ServiceId> {
-        let mut path = vec![parts(standing).0];
-        let mut at = standing;
-        while let Some(before) = self.best[at.index()].before {
-            path.extend(self.way_up(before, at).into_iter().rev().map(|on_it| parts(on_it).0));
-            at = before;
-        }
-        path.into_iter().map(ServiceId).collect()
-    }
-
-    /// The shortest way from one standing up to another, without the upper end.
-    fn way_up(&self, from: NodeIndex, to: NodeIndex) -> Vec<NodeIndex> {
-        let same = self.component_of[from.index()] == self.component_of[to.index()];
-        if !same {
-            return vec![from];
-        }
-        let mut below = BTreeMap::from([(from, from)]);
-        let mut next = VecDeque::from([from]);
-        while let Some(at) = next.pop_front() {
-            if at == to {
-                break;
-            }
-            for above in self.standings.steps.neighbors(at) {
-                if self.component_of[above.index()] == self.component_of[from.index()]
-                    && !below.contains_key(&above)
-                {
-                    below.insert(above, at);
-                    next.push_back(above);
-                }
-            }
-        }
-        let mut way = Vec::new();
-        let mut at = to;
-        while at != from {
-            let Some(&lower) = below.get(&at) else { break };
-            way.push(lower);
-            at = lower;
-        }
-        way.reverse();
-        way
     }
 }
 

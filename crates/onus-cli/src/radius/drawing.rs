@@ -8,7 +8,7 @@ impl Radius {
     /// A picture of at most so many edges: those of the longest way first, then those that failed
     /// most.
     pub(crate) fn drawing(&self, edges: &KnownEdges, most: usize) -> Drawing {
-        let way = &self.worst().without.path;
+        let way = self.without.below(self.worst().entry).path;
         let look = |caller: ServiceId, callee: ServiceId| {
             let key = (self.mesh.name(caller).to_owned(), self.mesh.name(callee).to_owned());
             let survival = edges[&key].survival;
@@ -20,6 +20,6 @@ impl Radius {
                 weight: survival.calls.all,
             }
         };
-        Drawing::of("Who calls whom, and who takes whom down", self.mesh.graph(), way, most, look)
+        Drawing::of("Who calls whom, and who takes whom down", self.mesh.graph(), &way, most, look)
     }
 }

@@ -3,7 +3,7 @@
 use onus_graph::{Advice, Change, Outlook, Reading, Storm};
 use serde::Serialize;
 
-use super::Radius;
+use super::{ALL, Radius};
 
 /// Everything about the storms of a graph.
 #[derive(Serialize)]
@@ -11,6 +11,8 @@ pub(crate) struct RadiusEntry<'r> {
     assumed: AssumedEntry,
     mean_radius: MeanEntry,
     entries: Vec<OutlookEntry<'r>>,
+    /// Entries with smaller storms, which have no room.
+    more_entries: usize,
     lower: LowerEntry<'r>,
 }
 
@@ -67,9 +69,10 @@ pub(crate) fn entry(radius: &Radius) -> RadiusEntry<'_> {
     let (now, with_ownership) = Outlook::mean_radii(&radius.outlooks).unwrap_or_default();
     let outlook = |it: &Outlook| OutlookEntry {
         entry: radius.mesh.name(it.entry),
-        now: storm(radius, &it.without),
-        with_ownership: storm(radius, &it.with),
+        now: storm(radius, &radius.without.below(it.entry)),
+        with_ownership: storm(radius, &radius.with.below(it.entry)),
     };
+    let (entries, more_entries) = radius.most(ALL);
     let lower = radius.lower();
     let changes = |advice: &[Advice]| advice.iter().map(|it| change(radius, it)).collect();
     RadiusEntry {
@@ -84,7 +87,8 @@ pub(crate) fn entry(radius: &Radius) -> RadiusEntry<'_> {
             edges_to_themselves: radius.assumed.to_themselves,
         },
         mean_radius: MeanEntry { now, with_ownership },
-        entries: radius.outlooks.iter().map(outlook).collect(),
+        entries: entries.iter().map(outlook).collect(),
+        more_entries,
         lower: LowerEntry {
             entry: radius.mesh.name(radius.worst().entry),
             now: changes(&lower.without),

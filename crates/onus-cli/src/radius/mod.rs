@@ -7,7 +7,9 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use onus_graph::{Advice, Coverage, Mesh, Outlook, Ownership, Reading, ServiceId, Survival};
+use onus_graph::{
+    Advice, Coverage, Mesh, Outlook, Ownership, Reading, ServiceId, Storms, Survival,
+};
 
 use crate::cli::{ClassReading, StormOptions};
 use crate::exit::Refused;
@@ -37,6 +39,9 @@ pub(crate) struct Radius {
     pub(crate) mesh: Mesh,
     /// The storms of all entries, the largest first; there is one.
     pub(crate) outlooks: Vec<Outlook>,
+    /// All storms without ownership, and with it.
+    without: Storms,
+    with: Storms,
     pub(crate) assumed: Assumed,
 }
 
@@ -93,13 +98,21 @@ impl Radius {
                 mesh.cover(service, coverage);
             }
         }
-        let outlooks = mesh.graph().outlooks();
-        Ok((!outlooks.is_empty()).then_some(Self { outlooks, assumed, mesh }))
+        let graph = mesh.graph();
+        let (without, with) = (graph.storms(Ownership::Nowhere), graph.storms(Ownership::AsIs));
+        let outlooks = graph.outlooks(&without, &with);
+        Ok((!outlooks.is_empty()).then_some(Self { outlooks, without, with, assumed, mesh }))
     }
 
-    /// The largest storm without ownership.
+    /// The entry with the largest storm without ownership.
     pub(crate) fn worst(&self) -> &Outlook {
         &self.outlooks[0]
+    }
+
+    /// The entries that a result has room for, and how many it has none for.
+    fn most(&self, most: usize) -> (&[Outlook], usize) {
+        let shown = most.min(self.outlooks.len());
+        (&self.outlooks[..shown], self.outlooks.len() - shown)
     }
 
     /// What would lower the largest storm: tried change by change.
@@ -126,3 +139,7 @@ impl From<ClassReading> for Reading {
         }
     }
 }
+
+/// Entries in a result that is to have all: where everybody calls everybody, each is one, with a way
+/// through all.
+const ALL: usize = 1_000;

@@ -3,21 +3,26 @@
 use std::fmt::Write;
 
 use comfy_table::{Cell, Table};
-use onus_graph::{Change, Outlook, Reading, Storm};
+use onus_graph::{Change, Outlook, Reading, Storm, StormSize};
 
-use super::Radius;
+use super::{ALL, Radius};
 use crate::tables::{new_table, number};
 
 /// The largest storms and what would lower the largest of all; if `wide`, all storms and their ways.
 pub(crate) fn render(radius: &Radius, wide: bool) -> String {
     let mut text = assumptions(radius);
-    let shown = if wide { radius.outlooks.len() } else { SHOWN.min(radius.outlooks.len()) };
+    let (shown, more) = radius.most(if wide { ALL } else { SHOWN });
     // Writing to a string cannot fail.
-    let _ = write!(text, "\n\n{}\n", entries(radius, &radius.outlooks[..shown], wide));
-    if shown < radius.outlooks.len() {
-        let _ = writeln!(text, "{} more entries: -o wide", radius.outlooks.len() - shown);
+    let _ = write!(text, "\n\n{}\n", entries(radius, shown, wide));
+    if more > 0 {
+        let _ = writeln!(
+            text,
+            "{more} more entries with smaller storms{}",
+            if wide { "" } else { ": -o wide" }
+        );
     }
     let worst = radius.worst();
+    let storm = radius.without.below(worst.entry);
     if let Some((now, with)) = Outlook::mean_radii(&radius.outlooks) {
         let _ = writeln!(
             text,
@@ -26,13 +31,13 @@ pub(crate) fn render(radius: &Radius, wide: bool) -> String {
         );
     }
     let name = radius.mesh.name(worst.entry);
-    let _ = writeln!(text, "The longest way below {name}: {}.", way(radius, &worst.without));
-    if !worst.without.unbounded_through.is_empty() {
+    let _ = writeln!(text, "The longest way below {name}: {}.", way(radius, &storm));
+    if !storm.unbounded_through.is_empty() {
         let _ = writeln!(
             text,
             "Calls lead round in circles through {}: there is no bound, and each service in them \
              counts once.",
-            named(radius, &worst.without)
+            named(radius, &storm)
         );
     }
     let _ = writeln!(
@@ -90,7 +95,7 @@ fn entries(radius: &Radius, outlooks: &[Outlook], wide: bool) -> Table {
         row.extend([without, with].map(|storm| number(amplification(storm))));
         if wide {
             row.push(number(without.reach));
-            row.push(Cell::new(way(radius, without)));
+            row.push(Cell::new(way(radius, &radius.without.below(*entry))));
         }
         table.add_row(row);
     }
@@ -153,17 +158,13 @@ fn named(radius: &Radius, storm: &Storm) -> String {
     }
 }
 
-fn amplification(storm: &Storm) -> String {
-    if storm.unbounded_through.is_empty() {
-        times(storm.amplification)
-    } else {
-        "no bound".to_owned()
-    }
+fn amplification(storm: &StormSize) -> String {
+    if storm.is_bounded { times(storm.amplification) } else { "no bound".to_owned() }
 }
 
 /// Below which share of its capacity a service recovers.
-fn utilisation(storm: &Storm) -> String {
-    match storm.unbounded_through.is_empty() {
+fn utilisation(storm: &StormSize) -> String {
+    match storm.is_bounded {
         true => format!("{:.0} %", 100.0 / storm.amplification),
         false => "at none".to_owned(),
     }

@@ -21,7 +21,15 @@ pub(crate) fn run(options: &TracesOptions) -> anyhow::Result<Exit> {
     let graphs = Graphs::read(&options.graph)?;
     let report = report(options)?;
     let known = known(&report, &graphs);
-    let radius = Radius::of(&known, &options.storm)?;
+    let radius = match options.output {
+        TracesOutput::Csv => None,
+        TracesOutput::Table
+        | TracesOutput::Wide
+        | TracesOutput::Json
+        | TracesOutput::Dot
+        | TracesOutput::Mermaid
+        | TracesOutput::Svg => Radius::of(&known, &options.storm)?,
+    };
     let drawing = |most| radius.as_ref().map(|radius| radius.drawing(&known, most));
     let text = match options.output {
         TracesOutput::Table => table::render(&report, radius.as_ref(), false),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use onus_graph::{Failures, Mesh, Reading, Survival};
+use onus_graph::{Failures, Mesh, Ownership, Reading, Survival};
 use onus_learn::MeasuredClass;
 
 use super::{data, rows, text};
@@ -90,7 +90,9 @@ fn counters_have_the_classes_that_an_independent_script_found() {
         let survival = Survival { calls: windows, requests: windows, proven };
         mesh.add_edge(caller, callee, survival.edge(2, Reading::Calls));
     }
-    let outlooks = mesh.graph().outlooks();
+    let graph = mesh.graph();
+    let outlooks =
+        graph.outlooks(&graph.storms(Ownership::Nowhere), &graph.storms(Ownership::AsIs));
     let site = mesh.find("PetSite").expect("it is in the graph");
     let site = outlooks.iter().find(|it| it.entry == site).expect("nobody calls it");
     assert!(site.without.radius > 1 && site.with.radius == 1, "{site:?}");
