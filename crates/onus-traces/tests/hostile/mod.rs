@@ -139,7 +139,8 @@ fn parents_in_a_circle_lose_one_parent() {
 
 #[test]
 fn deep_and_wide_traces_take_no_time() {
-    const SPANS: u64 = 40_000;
+    // More than a histogram tells apart.
+    const SPANS: u64 = 15_000;
     let span = |id: u64, parent: u64| {
         let parent =
             if parent == 0 { String::new() } else { format!(r#""parentId":"{parent:x}","#) };
