@@ -38,5 +38,5 @@ pub use mesh::Mesh;
 pub use outlook::Outlook;
 pub use prevented::{Attempts, Calls, Prevented, Retries};
 pub use reading::{Answer, Ownership};
-pub use storm::{Storm, StormSize, Storms};
+pub use storm::{Loads, Storm, StormSize, Storms};
 pub use survival::{Failures, Reading, Survival};

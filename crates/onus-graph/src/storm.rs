@@ -4,6 +4,8 @@
 //! whoever fails by itself stands at the start; the radius of a service is the most multiplying
 //! steps on any way to it. Standings that lead round in a circle are taken together.
 
+mod load;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use petgraph::algo::kosaraju_scc;
@@ -12,6 +14,8 @@ use petgraph::visit::EdgeRef;
 
 use crate::graph::{Coverage, Edge, Graph, ServiceId};
 use crate::reading::{Answer, Ownership};
+
+pub use load::Loads;
 
 /// How far and how large a storm may get below a service, over every single culprit that fails
 /// persistently and is seen to. Several culprits, and hangs, may exceed it.

@@ -257,3 +257,70 @@ fn a_circle_through_a_service_that_loses_context_has_no_end() {
     assert_eq!(storm.unbounded_through, [ids[1]]);
     assert_eq!(graph.storm(ids[0], Ownership::Everywhere).radius, 1);
 }
+
+/// The most requests that reach `culprit` over any way up that passes each service once, by the
+/// callers of its last hop.
+fn brute_load(graph: &Graph, culprit: ServiceId) -> (f64, Vec<(ServiceId, f64)>) {
+    let mut over: Vec<(ServiceId, f64)> = Vec::new();
+    let mut all = 1.0_f64;
+    for (entrance, _) in graph.services() {
+        for first in graph.edges().filter(|(_, callee, _)| *callee == culprit) {
+            // Only this edge leads up from the culprit.
+            let mut only = Graph::new();
+            let ids: Vec<_> =
+                graph.services().map(|(_, it)| only.add_service(it.clone())).collect();
+            let place =
+                |id: ServiceId| graph.services().position(|(other, _)| other == id).expect("known");
+            for (caller, callee, edge) in graph.edges() {
+                let other = callee == culprit && (caller, edge) != (first.0, first.2);
+                if !other {
+                    only.add_edge(ids[place(caller)], ids[place(callee)], *edge);
+                }
+            }
+            let coverage = graph.service(culprit).expect("known").coverage;
+            let state = match coverage {
+                Coverage::NonCooperative => State::Missing,
+                Coverage::Enforcing | Coverage::Observing | Coverage::ContextLost => State::Claimed,
+            };
+            let nothing = Worst { radius: 0, amplification: 1.0, reach: 0 };
+            let mut way = Way {
+                graph: &only,
+                goal: ids[place(entrance)],
+                ways: Ways::Simple,
+                passed: vec![ids[place(culprit)]],
+                worst: nothing,
+            };
+            way.walk(Some(state), nothing);
+            all = all.max(way.worst.amplification);
+            over.push((first.0, way.worst.amplification));
+        }
+    }
+    (all, over)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_load_is_the_largest_product_up_from_the_culprit(graph in graphs(5, false)) {
+        let loads = graph.loads(Ownership::AsIs);
+        for (culprit, _) in graph.services() {
+            let (all, over) = brute_load(&graph, culprit);
+            prop_assert_eq!(loads.of(culprit), all, "{:?}", culprit);
+            for (caller, _) in graph.services() {
+                let most = over.iter().filter(|(by, _)| *by == caller).map(|(_, load)| *load);
+                let most = most.fold(0.0, f64::max);
+                prop_assert_eq!(loads.over(caller, culprit), most, "{:?} {:?}", caller, culprit);
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_load_is_the_largest_amplification(graph in graphs(6, false)) {
+        let storms = graph.storms(Ownership::AsIs);
+        let loads = graph.loads(Ownership::AsIs);
+        let load = graph.services().map(|(id, _)| loads.of(id)).fold(1.0, f64::max);
+        let storm = graph.services().map(|(id, _)| storms.below(id).amplification);
+        prop_assert_eq!(load, storm.fold(1.0, f64::max));
+    }
+}
