@@ -14,6 +14,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("onus-learn", &["onus-core"]),
     ("onus-graph", &["onus-core", "onus-learn"]),
     ("onus-traces", &["onus-core", "onus-learn"]),
+    // Other people's YAML, which importing a configuration reads too; it knows nothing of Onus.
+    ("onus-retry-config", &[]),
+    // A client of Prometheus, the only other one with a socket below the command; nothing of Onus.
+    ("onus-promql", &[]),
+    // Joins what the others have read into a graph; it does no I/O itself (ADR 0016).
+    (
+        "onus-audit",
+        &["onus-graph", "onus-learn", "onus-promql", "onus-retry-config", "onus-traces"],
+    ),
     ("onus-api", &["onus-core"]),
     ("onus-agent", &["onus-core", "onus-learn"]),
     ("onus", &["onus-agent", "onus-api"]),
