@@ -36,7 +36,8 @@ impl<'a> Cursor<'a> {
 
     /// A source for a document inside of this value.
     pub(crate) fn source_inside(&self) -> Source<'a> {
-        let lines_before = self.source.lines_before + self.node.line;
+        // The line of a block is that of its first line.
+        let lines_before = self.source.lines_before + self.node.line - 1;
         Source { file: self.source.file, lines_before, unread: RefCell::default() }
     }
 

@@ -1,6 +1,7 @@
 //! The way in: files one after the other, then what they say together.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use crate::cursor::{Cursor, Source};
 use crate::dialects::{self, Findings};
@@ -74,10 +75,34 @@ impl Import {
 }
 
 /// The document, or the line and what is wrong there.
+///
+/// A level of nesting takes 40 KB of the stack where nothing is optimised, so the parser has one of
+/// its own, whoever calls.
 pub(crate) fn parse(text: &str) -> Result<Node, (u64, String)> {
+    thread::scope(|scope| {
+        let parser = thread::Builder::new().stack_size(STACK);
+        let parser = parser.spawn_scoped(scope, || parse_here(text));
+        let parsed = parser.map(|parser| parser.join());
+        match parsed {
+            Ok(Ok(parsed)) => parsed,
+            Ok(Err(_)) => Err((1, "the parser has failed".to_owned())),
+            Err(error) => Err((1, error.to_string())),
+        }
+    })
+}
+
+fn parse_here(text: &str) -> Result<Node, (u64, String)> {
     let options = serde_saphyr::options! {
         // A mesh in one list; files are limited by their size.
-        budget: serde_saphyr::budget! { max_events: EVENTS, max_nodes: EVENTS },
+        budget: serde_saphyr::budget! {
+            max_events: EVENTS,
+            max_nodes: EVENTS,
+            max_recorded_anchor_events: ANCHORED,
+            max_depth: DEPTH,
+            flow_nesting_limit: DEPTH,
+        },
+        // `n` and `on` are names of namespaces.
+        strict_booleans: true,
         with_snippet: false,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
@@ -92,6 +117,15 @@ pub(crate) fn parse(text: &str) -> Result<Node, (u64, String)> {
 
 /// A file of this size takes about ten times as much memory while it is read.
 const LARGEST: usize = 64 << 20;
+
+/// What anchors hold: people repeat a block or two, and aliases of aliases are an attack.
+const ANCHORED: usize = 100_000;
+
+/// The deepest of these configurations, a dump of Envoy, has about 30 levels.
+const DEPTH: usize = 100;
+
+/// Enough for that many, twice.
+const STACK: usize = 8 << 20;
 
 /// More values than the largest file can have.
 const EVENTS: usize = LARGEST;

@@ -65,6 +65,8 @@ pub(super) fn route(object: &Cursor<'_>, findings: &mut Findings) {
             let services: Vec<_> = callers.map(|parent| parent.service.clone()).collect();
             let callees = if services.is_empty() { &callees } else { &services };
             linkerd::annotations(object, callees, &route, findings);
+        } else {
+            findings.pass_over(&format!("rule of {kind} without retries of its own"));
         }
         findings.routes.push(RouteRule {
             targets: [vec![own.clone()], parents.clone()].concat(),

@@ -21,6 +21,7 @@ pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) {
             .map(|retry| (retry, false))
             .or_else(|| Some((config.get("hedgingPolicy")?, true)))
         else {
+            findings.pass_over("methodConfig without retries");
             continue;
         };
         let codes = if hedges { "nonFatalStatusCodes" } else { "retryableStatusCodes" };

@@ -50,20 +50,29 @@ impl Mesh {
         for &index in self.leave_attempts.iter().chain(&self.leave_conditions) {
             policies[index].conditions.clone_from(&retries.conditions);
         }
-        Some(Policy {
-            place: retries.place,
+        let Retries { place, attempts, conditions } = retries;
+        Some(Policy { place, attempts, conditions, ..Policy::untouched_istio() })
+    }
+}
+
+impl Policy {
+    /// What a sidecar of Istio does on routes about which nobody has told it anything.
+    #[must_use]
+    pub fn untouched_istio() -> Self {
+        Self {
+            place: Place { file: String::new(), line: 0, object: "Istio".to_owned() },
             dialect: Dialect::Istio,
             caller: Caller::Anyone,
             callee: Service::new("*", None),
             route: Route { label: "any".to_owned(), ..Route::default() },
-            attempts: retries.attempts,
-            conditions: retries.conditions,
+            attempts: Attempts::AtMost(DEFAULT_ATTEMPTS),
+            conditions: default_conditions(),
             budget: None,
             per_try_timeout: None,
             timeout: None,
             backoff: None,
             by_default: true,
-        })
+        }
     }
 }
 
@@ -77,7 +86,11 @@ pub(super) fn virtual_service(object: &Cursor<'_>, findings: &mut Findings) {
         spec.list("gateways").iter().filter_map(|gateway| gateway.text()).collect();
     let by_gateway = !gateways.is_empty() && !gateways.contains(&"mesh");
     let hosts: Vec<_> = spec.list("hosts").iter().filter_map(|host| host.text()).collect();
-    for rule in spec.list("http") {
+    let rules = spec.list("http");
+    if rules.is_empty() {
+        findings.pass_over("VirtualService without HTTP");
+    }
+    for rule in rules {
         let default_caller = if by_gateway { Caller::Gateway } else { Caller::Anyone };
         http_rule(&rule, namespace(object), &default_caller, &hosts, findings);
     }
@@ -229,11 +242,14 @@ pub(super) fn destination_rule(object: &Cursor<'_>, findings: &mut Findings) {
     }
     let ports: Vec<_> =
         policies.iter().flat_map(|policy| policy.list("portLevelSettings")).collect();
+    let mut any = false;
     for policy in policies.iter().chain(&ports) {
         if let Some(limit) = policy.at(&["connectionPool", "http", "maxRetries"]) {
             limit.unread(Why::NotFollowed("a limit of retries at once, whatever the traffic"));
+            any = true;
         }
         let Some(budget) = policy.get("retryBudget") else { continue };
+        any = true;
         budget.only(&["percent", "minRetryConcurrency", "budgetInterval"]);
         let interval = budget.get("budgetInterval").and_then(|interval| interval.duration());
         findings.budgets.push(CalleeBudget {
@@ -248,6 +264,9 @@ pub(super) fn destination_rule(object: &Cursor<'_>, findings: &mut Findings) {
                 )),
             },
         });
+    }
+    if !any {
+        findings.pass_over("DestinationRule without retries");
     }
 }
 

@@ -122,6 +122,7 @@ pub(super) fn service_profile(object: &Cursor<'_>, findings: &mut Findings) {
     for route in spec.list("routes") {
         let retryable = route.get("isRetryable");
         if retryable.as_ref().and_then(|it| it.flag()) != Some(true) {
+            findings.pass_over("route of ServiceProfile without retries");
             continue;
         }
         findings.policies.push(Policy {
