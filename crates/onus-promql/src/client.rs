@@ -49,7 +49,7 @@ pub enum AskError {
     #[error("the connection broke before the answer was there")]
     Broken(#[source] hyper::Error),
     /// It took too long.
-    #[error("no answer within {} s", .0.as_secs())]
+    #[error("no answer within {} s", .0.as_secs_f64())]
     TooSlow(Duration),
     /// The answer is larger than is read.
     #[error("the answer is larger than {} MiB; ask for less, as for fewer labels", .0 >> 20)]
