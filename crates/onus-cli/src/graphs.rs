@@ -33,6 +33,14 @@ impl Graphs {
         Ok(graphs)
     }
 
+    /// What was skipped, each with its file.
+    pub(crate) fn complaints(&self) -> impl Iterator<Item = String> {
+        self.refused.iter().map(|(file, refused, more)| {
+            let more = if *more > 0 { format!(" (and {more} more)") } else { String::new() };
+            format!("{file}: {refused}; skipped{more}")
+        })
+    }
+
     /// How much was skipped.
     pub(crate) fn skipped(&self) -> u64 {
         self.refused.iter().map(|(.., more)| more + 1).sum()

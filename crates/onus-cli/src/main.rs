@@ -4,6 +4,7 @@
 //! standard output, everything else on standard error. It never decides anything itself, and
 //! nothing stands on it.
 
+mod audit;
 mod cli;
 mod demo;
 mod exit;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Model(options) => model::run(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
         Command::Traces(options) => traces::run(&options),
+        Command::Audit(options) => audit::run(&options),
     };
     Exit::from_result(result).into()
 }

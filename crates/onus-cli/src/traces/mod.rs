@@ -50,9 +50,8 @@ fn tell(report: &Report, graphs: &Graphs) -> Exit {
     for warning in &report.warnings {
         anstream::eprintln!("warning: {warning}");
     }
-    for (file, refused, more) in &graphs.refused {
-        let more = if *more > 0 { format!(" (and {more} more)") } else { String::new() };
-        anstream::eprintln!("warning: {file}: {refused}; skipped{more}");
+    for complaint in graphs.complaints() {
+        anstream::eprintln!("warning: {complaint}");
     }
     let edges = graphs.skipped();
     if !report.skipped.any() && edges == 0 {
