@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use onus_core::{Arm, EdgeId, Lot, Mode, Share, Timestamp};
 
 use crate::call_facts::CallStart;
@@ -260,6 +260,12 @@ impl Agent {
     #[must_use]
     pub fn service(&self) -> &Arc<str> {
         &self.service
+    }
+
+    /// The second name under which claims are read and written, if there is one.
+    #[must_use]
+    pub fn claim_alias(&self) -> Option<&HeaderName> {
+        self.claims.alias.as_ref()
     }
 
     /// The names of callees, methods and routes.

@@ -42,5 +42,5 @@ pub use crate::guard::fault_injection;
 pub use crate::inbound::{Inbound, Origin};
 pub use crate::outbound::Outbound;
 pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
-pub use crate::switch::{Source, SwitchError, SwitchFile, Switches};
+pub use crate::switch::{Source, SwitchError, SwitchFile, Switches, parse_mode};
 pub use crate::symbols::{Procedure, Symbol, Symbols};

@@ -202,6 +202,16 @@ impl Outbound {
         }
     }
 
+    /// A layer below has made so many attempts of the one under way, as the host can see for
+    /// itself: an Envoy filter knows the attempts of its router. To be told before what the attempt
+    /// came to, or before the call is given up.
+    pub fn attempts_below(&mut self, attempts: u32) {
+        self.call.on_attempts_below(attempts);
+        if let Owner::Request(inbound, slot) = &self.owner {
+            inbound.on_attempt(*slot, self.call.tries());
+        }
+    }
+
     fn retry_sent(&mut self) {
         self.call.on_sent();
         if let Owner::Request(inbound, slot) = &self.owner {
@@ -278,9 +288,9 @@ impl Outbound {
         failure
     }
 
-    /// A callee that saw more attempts than were sent tells of a layer below that retries.
+    /// A callee that saw more attempts than this host knows of tells of a layer below that retries.
     fn notice_foreign_retries(&self, seen: Option<u32>) {
-        let more = seen.is_some_and(|seen| seen > self.call.tries().sent);
+        let more = seen.is_some_and(|seen| seen > self.call.tries().attempts);
         if more
             && self.edge.policy.declared.is_none()
             && !self.edge.foreign.swap(true, Ordering::Relaxed)

@@ -165,7 +165,9 @@ impl Switches {
     }
 }
 
-fn parse_mode(text: &str) -> Option<Mode> {
+/// Reads a mode as people write it: `off`, `observe`, `enforce`, or `enforce 25%`.
+#[must_use]
+pub fn parse_mode(text: &str) -> Option<Mode> {
     match text {
         "off" => Some(Mode::Off),
         "observe" => Some(Mode::Observe),

@@ -252,6 +252,15 @@ impl OutboundCall {
         self.tries.in_attempt = true;
     }
 
+    /// A layer below has made `attempts` attempts of the one under way so far, as the host can see
+    /// for itself. What a reply says of it may be more, and then counts.
+    pub fn on_attempts_below(&mut self, attempts: u32) {
+        if self.tries.in_attempt {
+            let before = self.tries.attempts.saturating_sub(1);
+            self.tries.attempts = before.saturating_add(attempts.max(1));
+        }
+    }
+
     /// The attempt under way never left the host: it is none.
     pub const fn on_not_sent(&mut self) {
         if self.tries.in_attempt {
@@ -463,6 +472,47 @@ mod tests {
                 body_broke,
             };
             assert_eq!(failure.tells_of_callee(), tells, "{error} {body_broke}");
+        }
+    }
+
+    #[test]
+    fn attempts_that_the_host_sees_below_count_with_those_that_a_reply_tells() {
+        // [attempt-2]; sends, attempts seen of the last one, attempt in the reply.
+        for (sends, seen, told, attempts) in [
+            (1, None, None, 1),
+            (1, Some(3), None, 3),
+            (1, Some(3), Some(1), 3),
+            (1, Some(2), Some(3), 3),
+            (1, Some(0), None, 1),
+            (2, Some(3), None, 4),
+            (1, Some(u32::MAX), None, u32::MAX),
+        ] {
+            let policy = EdgePolicy::default();
+            let mut edge = EdgeState::new(&policy);
+            let mut call = OutboundCall::new(Terms {
+                arm: Arm::Enforce,
+                marked: false,
+                method: MethodKind::Safe,
+                deadline: None,
+            });
+            for _ in 0..sends {
+                call.on_sent();
+            }
+            if let Some(seen) = seen {
+                call.on_attempts_below(seen);
+            }
+            let failure = Failure {
+                error: CallError::Http(503),
+                claim: Some(Claim::Claimed),
+                attempt: told,
+                pushback: Pushback::None,
+                replayable: false,
+                body_broke: false,
+            };
+            let draw = Draw::from_bits(0);
+            call.on_failure(&failure, &policy, &mut edge, Timestamp::ZERO, draw);
+            call.on_attempts_below(9);
+            assert_eq!(call.tries().attempts, attempts, "{sends} {seen:?} {told:?}");
         }
     }
 
