@@ -1,0 +1,147 @@
+//! The part of Envoy's module interface that is used: types, numbers and callbacks.
+//!
+//! The callbacks are looked up by name when the library is loaded. What an Envoy does not have
+//! degrades a feature, and tests link without Envoy.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+
+/// Bytes, by pointer and length; whose they are depends on the function.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Buffer {
+    pub(crate) ptr: *const u8,
+    pub(crate) len: usize,
+}
+
+impl Buffer {
+    pub(crate) const EMPTY: Self = Self { ptr: std::ptr::null(), len: 0 };
+
+    pub(crate) const fn of(bytes: &[u8]) -> Self {
+        Self { ptr: bytes.as_ptr(), len: bytes.len() }
+    }
+
+    /// The bytes.
+    ///
+    /// # Safety
+    ///
+    /// They must stay in place and unchanged for `'a`.
+    pub(crate) const unsafe fn bytes<'a>(self) -> &'a [u8] {
+        if self.ptr.is_null() {
+            return &[];
+        }
+        // SAFETY: not null; the rest is the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+}
+
+/// A line of a header block.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct HeaderLine {
+    pub(crate) name: Buffer,
+    pub(crate) value: Buffer,
+}
+
+impl HeaderLine {
+    pub(crate) const EMPTY: Self = Self { name: Buffer::EMPTY, value: Buffer::EMPTY };
+}
+
+/// Envoy's side of a filter, only to be handed back to Envoy.
+pub(crate) type EnvoyFilter = *mut c_void;
+/// Envoy's side of a filter's configuration.
+pub(crate) type EnvoyConfig = *mut c_void;
+
+/// Numbers of `envoy_dynamic_module_type_attribute_id`. They are places in a list, which a test
+/// holds against every version of Envoy that is supported.
+pub(crate) mod attribute {
+    pub(crate) const RESPONSE_CODE_DETAILS: u32 = 16;
+    pub(crate) const RESPONSE_FLAGS: u32 = 17;
+    pub(crate) const ATTEMPT_COUNT: u32 = 53;
+    pub(crate) const ROUTE_NAME: u32 = 61;
+}
+
+type Log = unsafe extern "C" fn(level: u32, message: Buffer);
+type LogEnabled = unsafe extern "C" fn(level: u32) -> bool;
+type GetHeadersSize = unsafe extern "C" fn(EnvoyFilter, block: u32) -> usize;
+type GetHeaders = unsafe extern "C" fn(EnvoyFilter, block: u32, lines: *mut HeaderLine) -> bool;
+type SetHeader = unsafe extern "C" fn(EnvoyFilter, block: u32, name: Buffer, value: Buffer) -> bool;
+type GetClusterName = unsafe extern "C" fn(EnvoyFilter, name: *mut Buffer) -> bool;
+type GetNumber = unsafe extern "C" fn(EnvoyFilter, attribute: u32, value: *mut u64) -> bool;
+type GetText = unsafe extern "C" fn(EnvoyFilter, attribute: u32, value: *mut Buffer) -> bool;
+
+/// What Envoy lets a module call. What is not an `Option` a module of ours cannot do without.
+pub(crate) struct Callbacks {
+    pub(crate) get_headers_size: GetHeadersSize,
+    pub(crate) get_headers: GetHeaders,
+    pub(crate) set_header: SetHeader,
+    pub(crate) log: Option<Log>,
+    pub(crate) log_enabled: Option<LogEnabled>,
+    pub(crate) get_cluster_name: Option<GetClusterName>,
+    pub(crate) get_number: Option<GetNumber>,
+    pub(crate) get_text: Option<GetText>,
+    /// Whether attempts, response flags and code details can be asked for, from 1.39 on; earlier
+    /// versions log an error each time.
+    pub(crate) tells_attempts: bool,
+    /// Whether the version of the interface is that of 1.40.
+    pub(crate) is_1_40: bool,
+}
+
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// Looks a function up among all that the process has loaded.
+///
+/// # Safety
+///
+/// `F` must be the type of the function.
+unsafe fn find<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: a null handle stands for the whole process, and the name ends with a zero.
+    let found = unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) };
+    if found.is_null() {
+        return None;
+    }
+    // SAFETY: it is a function of type `F` by the caller's promise, as large as its address.
+    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&found) })
+}
+
+/// Whether Envoy has this function.
+fn has(name: &CStr) -> bool {
+    // SAFETY: the function is not called.
+    unsafe { find::<*const c_void>(name) }.is_some()
+}
+
+impl Callbacks {
+    /// The callbacks of this process; `None` where it is no Envoy that is supported.
+    pub(crate) fn get() -> Option<&'static Self> {
+        static CALLBACKS: OnceLock<Option<Callbacks>> = OnceLock::new();
+        CALLBACKS.get_or_init(Self::load).as_ref()
+    }
+
+    fn load() -> Option<Self> {
+        macro_rules! callback {
+            ($name:literal) => {
+                // SAFETY: the type at the place that the value goes to is that of Envoy's function.
+                unsafe {
+                    find(CStr::from_bytes_with_nul_unchecked(
+                        concat!("envoy_dynamic_module_callback_", $name, "\0").as_bytes(),
+                    ))
+                }
+            };
+        }
+        Some(Self {
+            get_headers_size: callback!("http_get_headers_size")?,
+            get_headers: callback!("http_get_headers")?,
+            set_header: callback!("http_set_header")?,
+            log: callback!("log"),
+            log_enabled: callback!("log_enabled"),
+            get_cluster_name: callback!("http_get_cluster_name"),
+            get_number: callback!("http_filter_get_attribute_int"),
+            get_text: callback!("http_filter_get_attribute_string"),
+            tells_attempts: has(c"envoy_dynamic_module_callback_get_log_level"),
+            is_1_40: has(c"envoy_dynamic_module_callback_get_runtime_bool"),
+        })
+    }
+}

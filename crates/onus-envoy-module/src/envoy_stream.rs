@@ -1,0 +1,141 @@
+//! A stream as Envoy's callbacks show it.
+
+use std::time::SystemTime;
+
+use onus_envoy::{Block, Stream, Timestamp};
+
+use crate::abi::{Buffer, Callbacks, EnvoyFilter, HeaderLine, attribute};
+use crate::clock;
+
+/// One stream during one hook.
+pub(crate) struct EnvoyStream {
+    callbacks: &'static Callbacks,
+    filter: EnvoyFilter,
+}
+
+/// Most blocks have fewer lines, and need no allocation to be read.
+const FEW: usize = 64;
+
+impl EnvoyStream {
+    /// The stream of `filter`.
+    ///
+    /// # Safety
+    ///
+    /// Envoy must have handed `filter` to the hook that is running, and no callback that changes
+    /// headers may be called by others while this exists.
+    pub(crate) const unsafe fn new(callbacks: &'static Callbacks, filter: EnvoyFilter) -> Self {
+        Self { callbacks, filter }
+    }
+
+    fn number(&self, attribute: u32) -> Option<u64> {
+        let get = self.callbacks.get_number.filter(|_| self.callbacks.tells_attempts)?;
+        let mut value = 0;
+        // SAFETY: the filter is that of the running hook, and `value` outlives the call.
+        unsafe { get(self.filter, attribute, &raw mut value) }.then_some(value)
+    }
+
+    /// Shows an attribute to `read`.
+    fn text<T>(&self, attribute: u32, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let get = self.callbacks.get_text?;
+        let mut value = Buffer::EMPTY;
+        // SAFETY: the filter is that of the running hook, and `value` outlives the call.
+        let found = unsafe { get(self.filter, attribute, &raw mut value) };
+        // SAFETY: Envoy keeps the bytes until the hook ends, and `read` calls nothing of Envoy's.
+        found.then(|| read(unsafe { value.bytes() }))
+    }
+}
+
+impl Stream for EnvoyStream {
+    fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8])) {
+        let block = number_of(block);
+        // SAFETY: the filter is that of the running hook.
+        let len = unsafe { (self.callbacks.get_headers_size)(self.filter, block) };
+        let (mut few, mut many);
+        let lines = if len <= FEW {
+            few = [HeaderLine::EMPTY; FEW];
+            &mut few[..len]
+        } else {
+            many = vec![HeaderLine::EMPTY; len];
+            &mut many[..]
+        };
+        // SAFETY: there is room for as many lines as Envoy has said there are.
+        if !unsafe { (self.callbacks.get_headers)(self.filter, block, lines.as_mut_ptr()) } {
+            return;
+        }
+        for line in lines {
+            // SAFETY: Envoy keeps the bytes until the hook ends or a setter is called; `each` takes
+            // copies.
+            let name = unsafe { line.name.bytes() };
+            // SAFETY: as above.
+            let value = unsafe { line.value.bytes() };
+            if let Ok(name) = std::str::from_utf8(name) {
+                each(name, value);
+            }
+        }
+    }
+
+    fn set(&mut self, block: Block, name: &str, value: &[u8]) {
+        let (name, value) = (Buffer::of(name.as_bytes()), Buffer::of(value));
+        // SAFETY: the filter is that of the running hook; Envoy copies the bytes.
+        unsafe { (self.callbacks.set_header)(self.filter, number_of(block), name, value) };
+    }
+
+    fn remove(&mut self, block: Block, name: &str) {
+        let name = Buffer::of(name.as_bytes());
+        // SAFETY: as for `set`; no value means that the lines go.
+        unsafe { (self.callbacks.set_header)(self.filter, number_of(block), name, Buffer::EMPTY) };
+    }
+
+    fn cluster(&self) -> String {
+        let Some(get) = self.callbacks.get_cluster_name else { return String::new() };
+        let mut name = Buffer::EMPTY;
+        // SAFETY: the filter is that of the running hook, and `name` outlives the call.
+        if !unsafe { get(self.filter, &raw mut name) } {
+            return String::new();
+        }
+        // SAFETY: Envoy keeps the bytes until the hook ends.
+        String::from_utf8_lossy(unsafe { name.bytes() }).into_owned()
+    }
+
+    fn route(&self) -> String {
+        let owned = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        self.text(attribute::ROUTE_NAME, owned).unwrap_or_default()
+    }
+
+    fn attempts(&self) -> Option<u32> {
+        let attempts = self.number(attribute::ATTEMPT_COUNT)?;
+        Some(u32::try_from(attempts).unwrap_or(u32::MAX))
+    }
+
+    fn is_reply(&self) -> Option<bool> {
+        if !self.callbacks.tells_attempts {
+            return None;
+        }
+        self.text(attribute::RESPONSE_CODE_DETAILS, |details| details == b"via_upstream")
+    }
+
+    fn response_flags(&self) -> Option<u64> {
+        self.number(attribute::RESPONSE_FLAGS)
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::now()
+    }
+
+    fn wall(&self) -> SystemTime {
+        clock::wall()
+    }
+
+    fn bits(&self) -> u64 {
+        fastrand::u64(..)
+    }
+}
+
+/// Numbers of `envoy_dynamic_module_type_http_header_type`.
+const fn number_of(block: Block) -> u32 {
+    match block {
+        Block::Request => 0,
+        Block::Response => 2,
+        Block::Trailers => 3,
+    }
+}

@@ -1,0 +1,121 @@
+//! An application beside an Envoy: it counts what it handles, and calls the next service through
+//! its Envoy.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::http::{Client, Protocol, answer};
+
+/// What an application answers.
+pub(crate) type Reply = Pin<Box<dyn Future<Output = Response<Full<Bytes>>> + Send>>;
+
+/// How an application works.
+type Handler = Arc<dyn Fn(Arc<App>, HeaderMap) -> Reply + Send + Sync>;
+
+/// An application.
+pub(crate) struct App {
+    pub(crate) protocol: Protocol,
+    pub(crate) address: SocketAddr,
+    handled: AtomicU64,
+    client: Client,
+    /// Where its Envoy takes calls.
+    outbound: OnceLock<SocketAddr>,
+    server: OnceLock<JoinHandle<()>>,
+}
+
+impl App {
+    /// An application that is served until dropped.
+    pub(crate) async fn start<F>(protocol: Protocol, handler: F) -> Arc<Self>
+    where
+        F: Fn(Arc<Self>, HeaderMap) -> Reply + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let app = Arc::new(Self {
+            protocol,
+            address: listener.local_addr().unwrap(),
+            handled: AtomicU64::new(0),
+            client: Client::new(protocol),
+            outbound: OnceLock::new(),
+            server: OnceLock::new(),
+        });
+        let server = tokio::spawn(serve(listener, app.clone(), Arc::new(handler)));
+        app.server.set(server).unwrap();
+        app
+    }
+
+    /// An application that fails always.
+    pub(crate) async fn failing(protocol: Protocol) -> Arc<Self> {
+        Self::start(protocol, |app, _| Box::pin(async move { answer(app.protocol, true) })).await
+    }
+
+    /// An application that fails if and only if its callee does.
+    pub(crate) async fn passing(protocol: Protocol) -> Arc<Self> {
+        Self::start(protocol, |app, headers| {
+            Box::pin(async move {
+                let failed = app.call(&context(&headers)).await;
+                answer(app.protocol, failed)
+            })
+        })
+        .await
+    }
+
+    /// Calls the next service; whether that failed.
+    pub(crate) async fn call(&self, headers: &HeaderMap) -> bool {
+        let outbound = *self.outbound.get().expect("its Envoy was started");
+        self.client.send(outbound, headers).await.map_or(true, |seen| seen.failed())
+    }
+
+    /// Its Envoy takes calls here.
+    pub(crate) fn call_through(&self, outbound: SocketAddr) {
+        let _ = self.outbound.set(outbound);
+    }
+
+    /// The requests that it has handled.
+    pub(crate) fn handled(&self) -> u64 {
+        self.handled.load(Ordering::Relaxed)
+    }
+
+    /// Ends it as a crash does.
+    pub(crate) fn stop(&self) {
+        if let Some(server) = self.server.get() {
+            server.abort();
+        }
+    }
+}
+
+/// What an application hands on of its request: the trace's context, as tracing libraries do.
+pub(crate) fn context(headers: &HeaderMap) -> HeaderMap {
+    let carried = ["traceparent", "tracestate"].into_iter();
+    carried.filter_map(|name| Some((name.parse().ok()?, headers.get(name)?.clone()))).collect()
+}
+
+async fn serve(listener: TcpListener, app: Arc<App>, handler: Handler) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { return };
+        let _ = stream.set_nodelay(true);
+        let (app, handler) = (app.clone(), handler.clone());
+        let front = service_fn(move |request: Request<Incoming>| {
+            app.handled.fetch_add(1, Ordering::Relaxed);
+            let reply = handler(app.clone(), request.headers().clone());
+            async move { Ok::<_, std::convert::Infallible>(reply.await) }
+        });
+        connections.spawn(async move {
+            let server = auto::Builder::new(TokioExecutor::new());
+            let _ = server.serve_connection(TokioIo::new(stream), front).await;
+        });
+    }
+}

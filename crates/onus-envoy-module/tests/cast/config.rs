@@ -1,0 +1,145 @@
+//! The configuration of a sidecar: what operators write, with the parts that tests vary.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use super::http::Protocol;
+
+/// The retry policy of the calls through a sidecar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retries {
+    None,
+    /// What Istio gives every route.
+    Istio,
+    /// `retry_on: 5xx`, so many retries.
+    On5xx(u32),
+}
+
+/// The filters of a sidecar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Filters {
+    /// A plain Envoy.
+    None,
+    /// The dynamic module, with these lines of configuration beside the service's name.
+    Module(Vec<(&'static str, String)>),
+}
+
+impl Filters {
+    /// The module in this mode.
+    pub(crate) fn module(mode: &str) -> Self {
+        Self::Module(vec![("mode", mode.to_owned())])
+    }
+}
+
+/// A sidecar: the application behind its inbound listener, a callee behind its outbound one.
+pub(crate) struct Sidecar<'a> {
+    pub(crate) service: &'a str,
+    pub(crate) protocol: Protocol,
+    pub(crate) app: SocketAddr,
+    pub(crate) callee: (&'a str, SocketAddr),
+    pub(crate) retries: Retries,
+    pub(crate) filters: &'a Filters,
+}
+
+impl Sidecar<'_> {
+    pub(crate) fn yaml(&self) -> String {
+        let (callee, callee_address) = self.callee;
+        format!(
+            "admin: {{address: {any}}}\n\
+             static_resources:\n  listeners:\n{inbound}{outbound}  clusters:\n{app}{next}",
+            any = socket("127.0.0.1:0".parse().unwrap()),
+            inbound = self.listener("inbound", "app", ""),
+            outbound = self.listener("outbound", callee, &self.retry_policy()),
+            app = self.cluster("app", self.app),
+            next = self.cluster(callee, callee_address),
+        )
+    }
+
+    fn listener(&self, name: &str, cluster: &str, retry_policy: &str) -> String {
+        format!(
+            r#"  - name: {name}
+    address: {any}
+    filter_chains:
+    - filters:
+      - name: hcm
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: {name}
+          codec_type: AUTO
+          route_config:
+            virtual_hosts:
+            - name: all
+              domains: ["*"]
+              routes:
+              - match: {{prefix: "/"}}
+                name: calls
+                route: {{cluster: {cluster}, timeout: 5s{retry_policy}}}
+          http_filters:
+{filter}          - name: router
+            typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
+"#,
+            any = socket("127.0.0.1:0".parse().unwrap()),
+            filter = self.filter(name),
+        )
+    }
+
+    fn retry_policy(&self) -> String {
+        match self.retries {
+            Retries::None => String::new(),
+            Retries::Istio => ", retry_policy: {num_retries: 2, \
+                retry_on: \"connect-failure,refused-stream,unavailable,cancelled,retriable-status-codes\", \
+                retriable_status_codes: [503], host_selection_retry_max_attempts: 5, \
+                retry_back_off: {base_interval: 0.001s, max_interval: 0.002s}}"
+                .to_owned(),
+            Retries::On5xx(retries) => format!(
+                ", retry_policy: {{num_retries: {retries}, retry_on: \"5xx\", \
+                 retry_back_off: {{base_interval: 0.001s, max_interval: 0.002s}}}}"
+            ),
+        }
+    }
+
+    fn filter(&self, name: &str) -> String {
+        let Filters::Module(lines) = self.filters else { return String::new() };
+        let mut text = format!(
+            r#"          - name: onus
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.dynamic_modules.v3.DynamicModuleFilter
+              dynamic_module_config: {{name: onus_envoy_module, do_not_close: true}}
+              filter_name: {name}
+              filter_config:
+                "@type": type.googleapis.com/google.protobuf.Struct
+                value:
+                  service: {}
+"#,
+            self.service
+        );
+        for (field, value) in lines {
+            writeln!(text, "                  {field}: {value}").unwrap();
+        }
+        text
+    }
+
+    fn cluster(&self, name: &str, address: SocketAddr) -> String {
+        let http2 = if self.protocol.is_http2() {
+            r#"    typed_extension_protocol_options:
+      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+        "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+        explicit_http_config: {http2_protocol_options: {}}
+"#
+        } else {
+            ""
+        };
+        format!(
+            r"  - name: {name}
+    connect_timeout: 1s
+    type: STATIC
+    load_assignment: {{cluster_name: {name}, endpoints: [{{lb_endpoints: [{{endpoint: {{address: {address}}}}}]}}]}}
+{http2}",
+            address = socket(address),
+        )
+    }
+}
+
+fn socket(address: SocketAddr) -> String {
+    format!("{{socket_address: {{address: {}, port_value: {}}}}}", address.ip(), address.port())
+}

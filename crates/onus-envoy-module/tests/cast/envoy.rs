@@ -1,0 +1,153 @@
+//! An Envoy in a process of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::rt::TokioExecutor;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep};
+
+/// A running Envoy; it ends when dropped.
+pub(crate) struct Envoy {
+    process: Child,
+    dir: PathBuf,
+    admin: SocketAddr,
+    ports: BTreeMap<String, SocketAddr>,
+}
+
+impl Envoy {
+    /// The binary; where it is not there `test` is skipped, unless it must not be.
+    pub(crate) fn binary(test: &str) -> Option<PathBuf> {
+        let given = std::env::var_os("ONUS_ENVOY").map(PathBuf::from);
+        let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/envoy");
+        let binary = given.unwrap_or(fetched);
+        if binary.is_file() {
+            return Some(binary);
+        }
+        let required = std::env::var("ONUS_PEERS").is_ok_and(|peers| peers == "required");
+        assert!(!required, "{test} needs Envoy: run `cargo xtask setup`");
+        // Not by `println!`, which is shown of failed tests only.
+        let _ = writeln!(io::stderr(), "skipped: {test} needs Envoy: `cargo xtask setup` has it");
+        None
+    }
+
+    /// An Envoy with two workers and this configuration, as soon as it is ready.
+    pub(crate) async fn start(binary: &Path, config: &str) -> Self {
+        let dir = scratch();
+        fs::create_dir_all(&dir).unwrap();
+        let (config_file, admin_file) = (dir.join("envoy.yaml"), dir.join("admin"));
+        fs::write(&config_file, config).unwrap();
+        let log = fs::File::create(dir.join("log")).unwrap();
+        let process = command(binary, &config_file)
+            .args(["--concurrency", "2", "--admin-address-path"])
+            .arg(&admin_file)
+            .stderr(log)
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut envoy =
+            Self { process, dir, admin: "127.0.0.1:0".parse().unwrap(), ports: BTreeMap::new() };
+        envoy.admin = envoy
+            .until("says where its admin is", |envoy| {
+                let text = fs::read_to_string(envoy.dir.join("admin")).ok()?;
+                text.trim().parse().ok()
+            })
+            .await;
+        let deadline = Instant::now() + PATIENCE;
+        while envoy.get("/ready").await.as_deref() != Some("LIVE\n") {
+            let ended = envoy.process.try_wait().unwrap();
+            assert!(ended.is_none() && Instant::now() < deadline, "not ready: {}", envoy.log());
+            sleep(TICK).await;
+        }
+        envoy.ports = envoy.listeners().await;
+        envoy
+    }
+
+    /// Where a listener listens.
+    pub(crate) fn port(&self, listener: &str) -> SocketAddr {
+        self.ports[listener]
+    }
+
+    /// What the admin answers; `None` where it does not.
+    pub(crate) async fn get(&self, path: &str) -> Option<String> {
+        let client = Pool::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+        let uri = format!("http://{}{path}", self.admin).parse().unwrap();
+        let body = client.get(uri).await.ok()?.into_body().collect().await.ok()?;
+        Some(String::from_utf8_lossy(&body.to_bytes()).into_owned())
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_none()
+    }
+
+    async fn listeners(&self) -> BTreeMap<String, SocketAddr> {
+        let text = self.get("/listeners?format=json").await.unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let listeners = json["listener_statuses"].as_array().unwrap().iter();
+        let address = |listener: &serde_json::Value| {
+            let socket = &listener["local_address"]["socket_address"];
+            let ip = socket["address"].as_str().unwrap();
+            format!("{ip}:{}", socket["port_value"]).parse().unwrap()
+        };
+        listeners.map(|l| (l["name"].as_str().unwrap().to_owned(), address(l))).collect()
+    }
+
+    async fn until<T>(&mut self, what: &str, look: impl Fn(&Self) -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = look(self) {
+                return found;
+            }
+            let ended = self.process.try_wait().unwrap();
+            assert!(ended.is_none(), "Envoy ended before it {what}: {}", self.log());
+            assert!(Instant::now() < deadline, "Envoy never {what}: {}", self.log());
+            sleep(TICK).await;
+        }
+    }
+}
+
+impl Drop for Envoy {
+    fn drop(&mut self) {
+        let _ = self.process.start_kill();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Envoy with the module of this build.
+pub(crate) fn command(binary: &Path, config: &Path) -> Command {
+    let mut command = Command::new(binary);
+    command.args(["--disable-hot-restart", "--log-level", "warning", "--config-path"]);
+    command.arg(config).env("ENVOY_DYNAMIC_MODULES_SEARCH_PATH", module_dir());
+    command
+}
+
+/// Where cargo has put the library: beside the tests.
+pub(crate) fn module_dir() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+pub(crate) fn scratch() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("onus-envoy-{}-{count}", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_millis(10);

@@ -1,0 +1,3 @@
+//! Chains of services, and the requests that each application has to handle.
+
+mod storms;

@@ -1,0 +1,249 @@
+//! What a filter is told in its `filter_config`, as typed and as meant.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use http::HeaderName;
+use onus_agent::wire::{REQUEST_ID, TRACEPARENT};
+use onus_agent::{AgentConfig, EdgeClass, Mode, parse_mode};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// The configuration of a filter. Filters of one service share what they remember, so the
+/// configurations of all of them must be the same.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FilterConfig {
+    /// The name of the service beside this Envoy, `namespace/name` where namespaces exist; what the
+    /// environment says unless given.
+    pub service: Option<String>,
+    /// `off`, `observe` (default), `enforce`, or `enforce 25%`.
+    #[serde(deserialize_with = "mode_text")]
+    pub mode: String,
+    /// A file that switches mode and shield while Envoy runs; only for the dynamic module.
+    pub switch_file: Option<String>,
+    /// Whether an error whose blamed calls met only silence stays claimed.
+    pub silent_claims: bool,
+    /// Whether the callers are outside of the trust boundary.
+    pub untrusted_callers: bool,
+    /// A second name under which claims are read and written.
+    pub claim_alias: Option<String>,
+    /// Headers that the application hands on and that identify a request where it does not hand on
+    /// `tracestate`.
+    pub ids: Vec<String>,
+    /// What is said about callees, by the name of their cluster.
+    pub callees: BTreeMap<String, CalleeConfig>,
+}
+
+/// What is said about a callee.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CalleeConfig {
+    /// The service that the cluster stands for, if that is not in its name.
+    pub name: Option<String>,
+    /// Whether it is outside of the trust boundary.
+    pub untrusted: bool,
+    /// Whether this service fails when the callee does: `fail-close` or `fail-open`; learnt unless
+    /// given.
+    pub class: Option<String>,
+}
+
+/// A configuration that cannot be meant.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It is not the JSON or YAML of a [`FilterConfig`].
+    #[error("filter_config is not what is allowed: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A field has a value that is not allowed.
+    #[error("{field} is {value:?}; allowed is {allowed}")]
+    Field {
+        /// The field.
+        field: String,
+        /// What was typed.
+        value: String,
+        /// What would be right.
+        allowed: &'static str,
+    },
+    /// Nobody says what the service is called.
+    #[error(
+        "service is not given; allowed is a name such as shop/checkout, here or in the environment \
+         variable ONUS_SERVICE"
+    )]
+    NoService,
+    /// The filter's name says nothing.
+    #[error("filter_name is {0:?}; allowed is inbound or outbound")]
+    Filter(String),
+    /// What the agent refuses.
+    #[error(transparent)]
+    Agent(#[from] onus_agent::ConfigError),
+}
+
+impl Default for FilterConfig {
+    fn default() -> Self {
+        Self {
+            service: None,
+            mode: "observe".to_owned(),
+            switch_file: None,
+            silent_claims: false,
+            untrusted_callers: false,
+            claim_alias: None,
+            ids: vec![TRACEPARENT.to_string(), REQUEST_ID.to_string()],
+            callees: BTreeMap::new(),
+        }
+    }
+}
+
+impl FilterConfig {
+    /// Reads the JSON form in which Envoy hands a `google.protobuf.Struct` over; nothing at all is
+    /// every default.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is unknown or of a wrong type.
+    pub fn parse(text: &[u8]) -> Result<Self, ConfigError> {
+        if text.trim_ascii().is_empty() {
+            return Ok(Self::default());
+        }
+        Ok(serde_json::from_slice(text)?)
+    }
+
+    /// The configuration of the agent.
+    pub(crate) fn agent(&self) -> Result<AgentConfig, ConfigError> {
+        let mut agent = AgentConfig::new(self.service.as_ref().ok_or(ConfigError::NoService)?);
+        agent.mode = self.mode()?;
+        agent.silent_claims = self.silent_claims;
+        agent.untrusted_callers = self.untrusted_callers;
+        agent.claim_alias = match &self.claim_alias {
+            None => None,
+            Some(alias) => Some(header("claim-alias", alias)?),
+        };
+        for (cluster, callee) in &self.callees {
+            let name = callee.name.clone().unwrap_or_else(|| crate::callee::of_cluster(cluster));
+            if callee.untrusted {
+                agent.untrusted(&name);
+            }
+            if let Some(class) = &callee.class {
+                agent.override_class(&name, parse_class(cluster, class)?);
+            }
+        }
+        Ok(agent)
+    }
+
+    fn mode(&self) -> Result<Mode, ConfigError> {
+        parse_mode(&self.mode).ok_or_else(|| ConfigError::Field {
+            field: "mode".to_owned(),
+            value: self.mode.clone(),
+            allowed: "off, observe, enforce, or enforce with a share such as 25%",
+        })
+    }
+
+    /// The headers that identify a request.
+    pub(crate) fn id_headers(&self) -> Result<Vec<HeaderName>, ConfigError> {
+        self.ids.iter().map(|id| header("ids", id)).collect()
+    }
+}
+
+/// The text of a mode. Envoy's YAML takes a bare `off` for a boolean.
+fn mode_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("mode: off, observe, enforce, or enforce with a share such as 25%")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+
+        fn visit_bool<E: de::Error>(self, on: bool) -> Result<String, E> {
+            match on {
+                false => Ok("off".to_owned()),
+                true => Err(E::invalid_type(de::Unexpected::Bool(true), &self)),
+            }
+        }
+    }
+    deserializer.deserialize_any(Text)
+}
+
+fn header(field: &str, text: &str) -> Result<HeaderName, ConfigError> {
+    HeaderName::from_bytes(text.as_bytes()).map_err(|_| ConfigError::Field {
+        field: field.to_owned(),
+        value: text.to_owned(),
+        allowed: "the name of a header",
+    })
+}
+
+fn parse_class(cluster: &str, class: &str) -> Result<EdgeClass, ConfigError> {
+    [EdgeClass::FailClose, EdgeClass::FailOpen]
+        .into_iter()
+        .find(|known| known.as_str() == class)
+        .ok_or_else(|| ConfigError::Field {
+            field: format!("callees.{cluster}.class"),
+            value: class.to_owned(),
+            allowed: "fail-close or fail-open",
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use onus_agent::Timestamp;
+
+    use super::*;
+    use crate::hub::Hub;
+
+    fn read(text: &str) -> Result<AgentConfig, ConfigError> {
+        let config = FilterConfig::parse(text.as_bytes())?;
+        Hub::new().service(config.clone(), 0, Timestamp::ZERO)?;
+        config.agent()
+    }
+
+    #[test]
+    fn a_wrong_configuration_is_refused_with_the_field_and_what_is_allowed() {
+        const MODES: &str = "off, observe, enforce, or enforce with a share such as 25%";
+        for (text, message) in [
+            ("", "service is not given; allowed is a name such as shop/checkout, here or in the environment variable ONUS_SERVICE".to_owned()),
+            (r#"{"service":"a","mode":"on"}"#, format!("mode is \"on\"; allowed is {MODES}")),
+            (r#"{"service":"a","mode":"enforce 200%"}"#, format!("mode is \"enforce 200%\"; allowed is {MODES}")),
+            (r#"{"service":"a","mode":"observe\nshield: on"}"#, format!("mode is \"observe\\nshield: on\"; allowed is {MODES}")),
+            (r#"{"service":"a","claim-alias":"no name"}"#, "claim-alias is \"no name\"; allowed is the name of a header".to_owned()),
+            (r#"{"service":"a","claim-alias":"x-request-id"}"#, "claim alias \"x-request-id\" is not a name of a mesh's own; allowed is one such as x-mesh-error-claim".to_owned()),
+            (r#"{"service":"a","ids":["a b"]}"#, "ids is \"a b\"; allowed is the name of a header".to_owned()),
+            (r#"{"service":"a","callees":{"b":{"class":"open"}}}"#, "callees.b.class is \"open\"; allowed is fail-close or fail-open".to_owned()),
+            (r#"{"service":"a\tb"}"#, "service name \"a\\tb\" is not 1 to 128 printable ASCII characters".to_owned()),
+        ] {
+            assert_eq!(read(text).unwrap_err().to_string(), message, "{text}");
+        }
+        for (text, part) in [
+            (
+                r#"{"service":"a","mode":true}"#,
+                "invalid type: boolean `true`, expected mode: off, observe",
+            ),
+            (r#"{"servce":"a"}"#, "unknown field `servce`, expected one of `service`, `mode`"),
+            (
+                r#"{"callees":{"b":{"x":1}}}"#,
+                "unknown field `x`, expected one of `name`, `untrusted`, `class`",
+            ),
+            ("service: a", "expected value at line 1 column 1"),
+        ] {
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_is_what_is_meant() {
+        let read = |text: &str| read(text).unwrap();
+        let plain = read(r#"{"service":"a"}"#);
+        assert_eq!((plain.mode, plain.silent_claims), (Mode::Observe, false));
+        assert_eq!(read(r#"{"service":"a","mode":false}"#).mode, Mode::Off);
+        assert_eq!(read(r#"{"service":"a","mode":"off"}"#).mode, Mode::Off);
+        assert_eq!(read(r#"{"service":"a","mode":"enforce"}"#).mode, Mode::ENFORCE);
+        let all = read(
+            r#"{"service":"a","silent-claims":true,"untrusted-callers":true,"claim-alias":"x-mesh-claim"}"#,
+        );
+        assert!(all.silent_claims && all.untrusted_callers);
+        assert_eq!(all.claim_alias.as_ref().map(HeaderName::as_str), Some("x-mesh-claim"));
+    }
+}

@@ -1,0 +1,126 @@
+//! The services of a process: what all filters and workers share, and what outlives a new
+//! configuration.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::HeaderName;
+use onus_agent::correlator::{Found, Token};
+use onus_agent::{Agent, Inbound, Symbol, Timestamp};
+
+use crate::callee;
+use crate::config::{ConfigError, FilterConfig};
+
+/// The services that filters of this process belong to.
+#[derive(Default)]
+pub struct Hub {
+    services: Mutex<BTreeMap<String, Arc<Service>>>,
+}
+
+/// A service under one configuration.
+pub struct Service {
+    config: FilterConfig,
+    agent: Arc<Agent>,
+    /// The headers that identify a request where its token is lost.
+    ids: Vec<HeaderName>,
+    /// What the filters read beside what ownership knows.
+    more: Vec<HeaderName>,
+    /// The service under the configuration before this one, for requests that began under it.
+    before: Option<Arc<Agent>>,
+}
+
+impl Hub {
+    /// A hub without a service.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { services: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The service that `config` names. The same configuration is the same service, with all that it
+    /// has learnt. `seed` are random bits.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be meant in `config`.
+    pub fn service(
+        &self,
+        config: FilterConfig,
+        seed: u64,
+        now: Timestamp,
+    ) -> Result<Arc<Service>, ConfigError> {
+        let name = config.service.clone().ok_or(ConfigError::NoService)?;
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = services.get(&name);
+        if let Some(same) = before.filter(|before| before.config == config) {
+            return Ok(same.clone());
+        }
+        let agent = Agent::new(&config.agent()?, seed, now)?;
+        let before = before.map(|before| before.agent.clone());
+        let service = Arc::new(Service::new(config, agent, before)?);
+        services.insert(name, service.clone());
+        Ok(service)
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    fn new(
+        config: FilterConfig,
+        agent: Arc<Agent>,
+        before: Option<Arc<Agent>>,
+    ) -> Result<Self, ConfigError> {
+        let ids = config.id_headers()?;
+        let mut more = ids.clone();
+        more.extend(agent.claim_alias().cloned());
+        Ok(Self { config, agent, ids, more, before })
+    }
+
+    /// The agent of the service.
+    #[must_use]
+    pub fn agent(&self) -> &Arc<Agent> {
+        &self.agent
+    }
+
+    /// What the service was configured with.
+    #[must_use]
+    pub fn config(&self) -> &FilterConfig {
+        &self.config
+    }
+
+    pub(crate) fn ids(&self) -> &[HeaderName] {
+        &self.ids
+    }
+
+    pub(crate) fn more(&self) -> &[HeaderName] {
+        &self.more
+    }
+
+    /// The callee that a cluster stands for.
+    pub(crate) fn callee(&self, agent: &Agent, cluster: &str) -> Symbol {
+        let named = self.config.callees.get(cluster).and_then(|callee| callee.name.as_deref());
+        match named {
+            Some(name) => agent.symbols().intern(name),
+            None => agent.symbols().intern(&callee::of_cluster(cluster)),
+        }
+    }
+
+    /// The request that a call with this token belongs to, and the agent that knows it.
+    pub(crate) fn by_token(&self, token: Token) -> Option<(&Arc<Agent>, Inbound)> {
+        let agents = [Some(&self.agent), self.before.as_ref()];
+        agents.into_iter().flatten().find_map(|agent| Some((agent, agent.inbound_of(token)?)))
+    }
+
+    /// The request that a call with this fallback id belongs to, if that is certain.
+    pub(crate) fn by_id(&self, id: &[u8]) -> Option<Inbound> {
+        match self.agent.inbound_by_id(id) {
+            Found::One(inbound) => Some(inbound),
+            Found::Ambiguous | Found::Unknown => None,
+        }
+    }
+}

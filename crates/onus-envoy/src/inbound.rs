@@ -1,0 +1,154 @@
+//! The filter before the application: a request and its answer.
+
+use std::sync::Arc;
+
+use onus_agent::classify::{self, Answer};
+use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, trace_context};
+
+use crate::block::Lines;
+use crate::hub::Service;
+use crate::response_flags::caller_has_gone;
+use crate::stream::{Block, Stream};
+
+/// One request on its way to the application beside this Envoy.
+pub struct InboundFilter {
+    service: Arc<Service>,
+    serving: Option<Serving>,
+}
+
+struct Serving {
+    inbound: Inbound,
+    kind: MethodKind,
+    outcome: Outcome,
+    /// Whether the answer has been made to its end.
+    ended: bool,
+}
+
+/// What the answer says so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Nothing: it is to come, or the status of a gRPC answer is.
+    Open,
+    Ok,
+    Failed,
+}
+
+impl InboundFilter {
+    /// A filter for one request.
+    #[must_use]
+    pub fn new(service: Arc<Service>) -> Self {
+        Self { service, serving: None }
+    }
+
+    /// The request's head is there.
+    pub fn on_request(&mut self, stream: &mut impl Stream) {
+        let agent = self.service.agent();
+        let mut lines = Lines::read(stream, Block::Request, self.service.more());
+        let kind = classify::method_kind(&lines.method, &lines.headers);
+        let procedure = procedure(agent, &lines, kind, &stream.route());
+        let now = || stream.now();
+        let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), now);
+        if !inbound.arm().is_off() {
+            let headers = &lines.headers;
+            let ids = self.service.ids().iter().filter_map(|id| id_of(headers, id));
+            if let Some(token) = agent.file(&inbound, ids, stream.now()) {
+                trace_context::insert_token(&mut lines.headers, token);
+            }
+        }
+        lines.write(stream);
+        self.serving = Some(Serving { inbound, kind, outcome: Outcome::Open, ended: false });
+    }
+
+    /// The answer's head is there; `ends` if there is nothing more of it.
+    pub fn on_response(&mut self, stream: &mut impl Stream, ends: bool) {
+        let Some(serving) = &mut self.serving else { return };
+        let mut lines = Lines::read(stream, Block::Response, self.service.more());
+        let (kind, status) = (serving.kind, lines.status);
+        let answer = classify::head(kind, status, &lines.headers, &ErrorSet::FAILURES);
+        serving.answer(answer, &mut lines, stream);
+        lines.write(stream);
+        serving.ended = ends;
+    }
+
+    /// The answer's trailers are there.
+    pub fn on_trailers(&mut self, stream: &mut impl Stream) {
+        let Some(serving) = &mut self.serving else { return };
+        let mut lines = Lines::read(stream, Block::Trailers, self.service.more());
+        if serving.outcome == Outcome::Open {
+            let answer = classify::trailers(&lines.headers, &ErrorSet::FAILURES);
+            serving.answer(answer, &mut lines, stream);
+        } else {
+            // The claim was in the head.
+            serving.inbound.answer_ok(&mut lines.headers);
+        }
+        lines.write(stream);
+        serving.ended = true;
+    }
+
+    /// A part of the answer's body is there; `ends` if it is the last of the answer.
+    pub fn on_body(&mut self, ends: bool) {
+        if let Some(serving) = &mut self.serving {
+            serving.ended |= ends;
+        }
+    }
+
+    /// The stream is over, however it ended.
+    pub fn on_end(&mut self, stream: &impl Stream) {
+        let Some(serving) = self.serving.take() else { return };
+        let now = stream.now();
+        let broke = || stream.response_flags().is_some_and(|flags| !caller_has_gone(flags));
+        if serving.ended {
+            serving.inbound.finished(serving.outcome != Outcome::Ok, now);
+        } else if serving.outcome != Outcome::Open && broke() {
+            serving.inbound.finished(true, now);
+        } else {
+            serving.inbound.cancelled(now);
+        }
+    }
+}
+
+impl Serving {
+    fn answer(&mut self, answer: Answer, lines: &mut Lines, stream: &impl Stream) {
+        match answer {
+            // The claim of an answer whose outcome is to come goes into its trailers.
+            Answer::Pending => self.inbound.answer_ok(&mut lines.headers),
+            Answer::Ok => {
+                self.outcome = Outcome::Ok;
+                self.inbound.answer_ok(&mut lines.headers);
+            }
+            Answer::Failed(_) => {
+                self.outcome = Outcome::Failed;
+                let grpc = self.kind == MethodKind::Grpc;
+                self.inbound.answer(true, grpc, &mut lines.headers, stream.now());
+            }
+        }
+    }
+}
+
+/// The procedure that a request asks for: the gRPC method, or the HTTP method on Envoy's route.
+pub(crate) fn procedure(
+    agent: &onus_agent::Agent,
+    lines: &Lines,
+    kind: MethodKind,
+    route: &str,
+) -> Procedure {
+    let symbols = agent.symbols();
+    match kind {
+        MethodKind::Grpc => Procedure::grpc(symbols, lines.path_only()),
+        MethodKind::Safe | MethodKind::Unsafe => {
+            let route = Some(route).filter(|route| !route.is_empty());
+            Procedure::http(symbols, &lines.method, route)
+        }
+    }
+}
+
+/// The id that a request carries under this name: of `traceparent` only the trace's, as each hop
+/// has its own parent.
+pub(crate) fn id_of<'a>(headers: &'a http::HeaderMap, name: &http::HeaderName) -> Option<&'a [u8]> {
+    let value = headers.get(name)?.as_bytes();
+    if *name == onus_agent::wire::TRACEPARENT {
+        trace_context::trace_id(headers)?;
+        return value.get(3..35);
+    }
+    Some(value)
+}

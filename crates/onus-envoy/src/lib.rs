@@ -1,0 +1,24 @@
+//! Error ownership as filters of Envoy: what the filters of a listener report to `onus-agent`, and
+//! what they do of what it answers.
+//!
+//! Envoy keeps its retry policies and makes every retry; the filters count its attempts, write
+//! claims, and put vetoes on errors that nobody should retry. Nothing here decides, and nothing
+//! here knows how Envoy is called: that is behind the trait [`Stream`]. `onus-envoy-module` (a
+//! dynamic module) and `onus-envoy-wasm` sit above and implement it.
+
+mod block;
+mod callee;
+mod config;
+mod hub;
+mod inbound;
+mod outbound;
+mod response_flags;
+mod stream;
+
+pub use onus_agent::{Agent, SwitchFile, Timestamp};
+
+pub use config::{CalleeConfig, ConfigError, FilterConfig};
+pub use hub::{Hub, Service};
+pub use inbound::InboundFilter;
+pub use outbound::OutboundFilter;
+pub use stream::{Block, Stream};

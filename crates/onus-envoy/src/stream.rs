@@ -1,0 +1,53 @@
+//! What Envoy shows a filter of one stream.
+
+use std::time::SystemTime;
+
+use onus_agent::Timestamp;
+
+/// One request and its response, as Envoy shows it to a filter during a hook.
+pub trait Stream {
+    /// Shows every line of a header block, in order; names are in lower case.
+    fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8]));
+
+    /// Puts one line in place of all of that name.
+    fn set(&mut self, block: Block, name: &str, value: &[u8]);
+
+    /// Takes all lines of that name out.
+    fn remove(&mut self, block: Block, name: &str);
+
+    /// The cluster that the route leads to, where there is a route; "" where none is known.
+    fn cluster(&self) -> String;
+
+    /// The name of the route; "" where it has none.
+    fn route(&self) -> String;
+
+    /// How many attempts Envoy's router has made so far; `None` where this Envoy does not say.
+    fn attempts(&self) -> Option<u32>;
+
+    /// Whether the response came from the callee, and not from Envoy itself; `None` where this Envoy
+    /// does not say.
+    fn is_reply(&self) -> Option<bool>;
+
+    /// The response flags, as bits; `None` where this Envoy does not say.
+    fn response_flags(&self) -> Option<u64>;
+
+    /// The time since the process started.
+    fn now(&self) -> Timestamp;
+
+    /// The wall clock, for headers that name a date.
+    fn wall(&self) -> SystemTime;
+
+    /// Random bits.
+    fn bits(&self) -> u64;
+}
+
+/// A header block of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Block {
+    /// The request's head.
+    Request,
+    /// The response's head.
+    Response,
+    /// The response's trailers.
+    Trailers,
+}
