@@ -212,6 +212,12 @@ impl Outbound {
         }
     }
 
+    /// A layer below would have made another attempt, and its own budget or breaker refused it. To
+    /// be told before what the last attempt came to.
+    pub fn denied_below(&mut self) {
+        self.call.on_denied_below();
+    }
+
     fn retry_sent(&mut self) {
         self.call.on_sent();
         if let Owner::Request(inbound, slot) = &self.owner {

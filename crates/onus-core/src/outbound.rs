@@ -24,6 +24,8 @@ pub struct OutboundCall {
     /// Sends in this run of the call, for the backoff; a repeat by the application starts anew.
     sends: u32,
     probing: bool,
+    /// Whether a layer below would have retried, and its own limit refused it.
+    denied_below: bool,
 }
 
 /// What stays the same over all attempts of a logical call.
@@ -180,7 +182,7 @@ impl OutboundCall {
     /// A repeat by the application: the same logical call goes on after `tries`.
     #[must_use]
     pub const fn repeated(terms: Terms, tries: Tries) -> Self {
-        Self { terms, tries, sends: 0, probing: false }
+        Self { terms, tries, sends: 0, probing: false, denied_below: false }
     }
 
     /// What stays the same over all attempts.
@@ -261,6 +263,12 @@ impl OutboundCall {
         }
     }
 
+    /// A layer below would have made another attempt, and its own budget or breaker refused it:
+    /// where this host has no policy, the call ends as if its own budget had.
+    pub const fn on_denied_below(&mut self) {
+        self.denied_below = true;
+    }
+
     /// The attempt under way never left the host: it is none.
     pub const fn on_not_sent(&mut self) {
         if self.tries.in_attempt {
@@ -321,6 +329,7 @@ impl OutboundCall {
                 self.tries.probed = true;
                 Verdict::Retry(Retry { after, cause: RetryCause::Probe, shadow: None })
             }
+            Err(Stop::NotConfigured) if self.denied_below => Verdict::Stop(Stop::BudgetDenied),
             Err(stop) => Verdict::Stop(stop),
         }
     }
@@ -513,6 +522,43 @@ mod tests {
             call.on_failure(&failure, &policy, &mut edge, Timestamp::ZERO, draw);
             call.on_attempts_below(9);
             assert_eq!(call.tries().attempts, attempts, "{sends} {seen:?} {told:?}");
+        }
+    }
+
+    #[test]
+    fn a_retry_that_a_limit_below_refused_counts_as_refused() {
+        // [criteria-1]
+        let pushback = Pushback::Refused;
+        for (policy, claim, pushback, stop) in [
+            (None, Claim::Claimed, Pushback::None, Stop::BudgetDenied),
+            (None, Claim::Unclaimed, Pushback::None, Stop::Suppressed),
+            (None, Claim::Claimed, pushback, Stop::Pushback),
+            (RetryPolicy::new(2), Claim::Claimed, Pushback::None, Stop::NotReplayable),
+        ] {
+            let policy = EdgePolicy { retry: policy, ..EdgePolicy::default() };
+            let mut edge = EdgeState::new(&policy);
+            let mut call = OutboundCall::new(Terms {
+                arm: Arm::Enforce,
+                marked: false,
+                method: MethodKind::Safe,
+                deadline: None,
+            });
+            call.on_sent();
+            call.on_denied_below();
+            let failure = Failure {
+                error: CallError::Http(503),
+                claim: Some(claim),
+                attempt: None,
+                pushback,
+                replayable: false,
+                body_broke: false,
+            };
+            let draw = Draw::from_bits(0);
+            let verdict = call.on_failure(&failure, &policy, &mut edge, Timestamp::ZERO, draw);
+            assert_eq!(verdict, Verdict::Stop(stop));
+            assert!(
+                call.tries().criteria_met(Ending::Stopped(stop)) || stop == Stop::NotReplayable
+            );
         }
     }
 

@@ -13,7 +13,7 @@ use onus_agent::{
 use crate::block::Lines;
 use crate::hub::Service;
 use crate::inbound::{id_of, procedure};
-use crate::response_flags::{NoReply, caller_has_gone, no_reply};
+use crate::response_flags::{NoReply, caller_has_gone, denied_a_retry, no_reply};
 use crate::stream::{Block, Stream};
 
 /// One call of the application beside this Envoy.
@@ -147,9 +147,12 @@ impl Calling {
                 self.stage = Stage::Ok;
             }
             Answer::Failed(error) => {
-                let own = stream.is_reply() == Some(false);
-                let flags = stream.response_flags().filter(|_| own).unwrap_or(0);
-                match no_reply(flags) {
+                let flags = stream.response_flags().unwrap_or(0);
+                let is_reply = stream.is_reply().unwrap_or(true);
+                if is_reply && denied_a_retry(flags) {
+                    self.call.denied_below();
+                }
+                match no_reply(flags).filter(|_| !is_reply) {
                     Some(NoReply::Failed(error)) => self.failed(error, None, stream),
                     Some(NoReply::Refused(stop)) => {
                         self.call.refused(stop);

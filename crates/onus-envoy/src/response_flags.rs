@@ -19,11 +19,17 @@ pub(crate) fn no_reply(flags: u64) -> Option<NoReply> {
     TABLE.iter().find(|(bit, _)| flags & (1 << bit) != 0).map(|(_, no_reply)| *no_reply)
 }
 
+/// Whether the callee answered, and Envoy's own limit on retries refused another attempt.
+pub(crate) fn denied_a_retry(flags: u64) -> bool {
+    flags & (1 << OVERFLOW) != 0
+}
+
 /// Whether whoever waited for the answer has gone before it was complete.
 pub(crate) fn caller_has_gone(flags: u64) -> bool {
     flags & (1 << CONNECTION_TERMINATION | 1 << REMOTE_RESET) != 0
 }
 
+const OVERFLOW: u32 = 7;
 const CONNECTION_TERMINATION: u32 = 14;
 const REMOTE_RESET: u32 = 28;
 
@@ -34,7 +40,7 @@ const TIMEOUT: NoReply = NoReply::Failed(CallError::Timeout);
 
 /// First match. The comments are Envoy's names.
 const TABLE: &[(u32, NoReply)] = &[
-    (7, REFUSED),                               // UpstreamOverflow: a circuit breaker
+    (OVERFLOW, REFUSED),                        // UpstreamOverflow: a circuit breaker
     (11, REFUSED),                              // RateLimited
     (25, REFUSED),                              // OverloadManager
     (27, REFUSED),                              // DropOverLoad

@@ -1,11 +1,12 @@
 //! An application beside an Envoy: it counts what it handles, and calls the next service through
 //! its Envoy.
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -16,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use super::http::{Client, Protocol, answer};
 
@@ -65,8 +67,46 @@ impl App {
     pub(crate) async fn passing(protocol: Protocol) -> Arc<Self> {
         Self::start(protocol, |app, headers| {
             Box::pin(async move {
-                let failed = app.call(&context(&headers)).await;
+                let failed = app.call(&handed_on(&headers, CONTEXT)).await;
                 answer(app.protocol, failed)
+            })
+        })
+        .await
+    }
+
+    /// An application that does what the plan in each request says of the caller, and hands on of
+    /// its request what is named here.
+    pub(crate) async fn planned_caller(
+        protocol: Protocol,
+        hands_on: &'static [&'static str],
+    ) -> Arc<Self> {
+        Self::start(protocol, move |app, headers| {
+            Box::pin(async move {
+                let context = handed_on(&headers, hands_on);
+                let call = app.call(&context);
+                let failed = match Plan::of(&headers) {
+                    Plan::Own => true,
+                    Plan::Dependency => call.await,
+                    Plan::Both => call.await | true,
+                    Plan::Swallowed => call.await & false,
+                    Plan::Abandoned => timeout(IMPATIENCE, call).await.unwrap_or(true),
+                    Plan::Ok => call.await,
+                };
+                answer(app.protocol, failed)
+            })
+        })
+        .await
+    }
+
+    /// An application that does what the plan in each request says of the callee.
+    pub(crate) async fn planned_callee(protocol: Protocol) -> Arc<Self> {
+        Self::start(protocol, move |app, headers| {
+            Box::pin(async move {
+                match Plan::of(&headers) {
+                    Plan::Own | Plan::Ok => answer(app.protocol, false),
+                    Plan::Dependency | Plan::Both | Plan::Swallowed => answer(app.protocol, true),
+                    Plan::Abandoned => pending().await,
+                }
             })
         })
         .await
@@ -96,10 +136,48 @@ impl App {
     }
 }
 
-/// What an application hands on of its request: the trace's context, as tracing libraries do.
-pub(crate) fn context(headers: &HeaderMap) -> HeaderMap {
-    let carried = ["traceparent", "tracestate"].into_iter();
-    carried.filter_map(|name| Some((name.parse().ok()?, headers.get(name)?.clone()))).collect()
+/// What becomes of a request, by caller and callee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// The caller fails without a call.
+    Own,
+    /// The callee fails, and the caller with it.
+    Dependency,
+    /// The callee fails, and so would the caller.
+    Both,
+    /// The callee fails, and the caller answers all the same.
+    Swallowed,
+    /// The callee does not answer, and the caller gives up.
+    Abandoned,
+    /// Nobody fails.
+    Ok,
+}
+
+impl Plan {
+    const ALL: [Self; 6] =
+        [Self::Own, Self::Dependency, Self::Both, Self::Swallowed, Self::Abandoned, Self::Ok];
+
+    /// The spelling in the header that carries it.
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    fn of(headers: &HeaderMap) -> Self {
+        let name = headers["x-plan"].to_str().unwrap();
+        Self::ALL.into_iter().find(|plan| plan.name() == name).unwrap()
+    }
+}
+
+/// What tracing libraries hand on.
+pub(crate) const CONTEXT: &[&str] = &["traceparent", "tracestate"];
+
+/// Longer than any answer takes that comes.
+const IMPATIENCE: Duration = Duration::from_millis(100);
+
+/// What an application hands on of its request, and the plan.
+fn handed_on(headers: &HeaderMap, names: &[&str]) -> HeaderMap {
+    let carried = names.iter().chain(&["x-plan"]);
+    carried.filter_map(|name| Some((name.parse().ok()?, headers.get(*name)?.clone()))).collect()
 }
 
 async fn serve(listener: TcpListener, app: Arc<App>, handler: Handler) {

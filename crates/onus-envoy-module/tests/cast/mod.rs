@@ -6,8 +6,8 @@ mod config;
 mod envoy;
 mod http;
 
-pub(crate) use app::App;
-pub(crate) use chain::Chain;
+pub(crate) use app::{App, CONTEXT, Plan};
+pub(crate) use chain::{Chain, Setup};
 pub(crate) use config::{Filters, Retries};
 pub(crate) use envoy::Envoy;
-pub(crate) use http::Protocol;
+pub(crate) use http::{Client, Protocol, Seen};

@@ -1,3 +1,4 @@
 //! Chains of services, and the requests that each application has to handle.
 
+mod claims;
 mod storms;

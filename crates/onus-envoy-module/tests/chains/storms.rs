@@ -35,3 +35,14 @@ async fn retry_on_5xx_doubles_once_and_not_at_every_level() {
         assert_eq!(seen.status, 500);
     }
 }
+
+#[tokio::test]
+async fn in_a_mixed_mesh_the_last_two_stop_what_they_can() {
+    let Some(binary) = Envoy::binary("in_a_mixed_mesh") else { return };
+    let with = || Filters::module("enforce");
+    let filters = [Filters::None, Filters::None, with(), with()];
+    let chain =
+        Chain::broken_at_its_end(&binary, Protocol::Http1, &filters, Retries::On5xx(1)).await;
+    chain.send(50, &[]).await;
+    assert_eq!(chain.handled(), [50, 100, 100, 200]);
+}

@@ -1,0 +1,150 @@
+//! Whose error it is, in the eyes of an Envoy.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName};
+use tokio::task::JoinSet;
+
+use crate::cast::{
+    App, CONTEXT, Chain, Client, Envoy, Filters, Plan, Protocol, Retries, Seen, Setup,
+};
+
+/// Two services: what the first one answers depends on the plan in the request.
+async fn two(
+    binary: &Path,
+    protocol: Protocol,
+    retries: Retries,
+    hands_on: &'static [&'static str],
+) -> Chain {
+    let caller = App::planned_caller(protocol, hands_on).await;
+    let callee = App::planned_callee(protocol).await;
+    let setup = |app, retries| Setup { app, filters: Filters::module("enforce"), retries };
+    let services = vec![setup(caller, retries), setup(callee, Retries::None)];
+    Chain::start(binary, protocol, services).await
+}
+
+/// The claim without what it says of attempts.
+fn claim(seen: &Seen) -> String {
+    seen.line("onus-claim").replace(";attempt=1", "")
+}
+
+#[tokio::test]
+async fn claims_tell_own_errors_from_those_of_dependencies() {
+    // [claim-3] [claim-5] [claim-6] [claim-8] [wire-11]
+    let Some(binary) = Envoy::binary("claims_tell_own_errors") else { return };
+    const OWN: &str = "claimed;reason=own;origin=\"a\";hops=0";
+    const HANDOFF: &str = "claimed;reason=handoff;origin=\"b\";hops=1";
+    const SILENT: &str = "claimed;kind=silent;reason=handoff;origin=\"b\";hops=1";
+    const UNCLAIMED: &str = "unclaimed;reason=not-configured;origin=\"b\";hops=1";
+    for (protocol, retries) in [
+        (Protocol::Http1, Retries::None),
+        (Protocol::Http1, Retries::On5xx(1)),
+        (Protocol::Http2, Retries::On5xx(1)),
+        (Protocol::Grpc, Retries::Istio),
+    ] {
+        let chain = two(&binary, protocol, retries, CONTEXT).await;
+        let dependency = if retries == Retries::None { HANDOFF } else { UNCLAIMED };
+        for (plan, expected) in [
+            (Plan::Ok, ""),
+            (Plan::Own, OWN),
+            (Plan::Dependency, dependency),
+            (Plan::Both, dependency),
+            (Plan::Swallowed, ""),
+            (Plan::Abandoned, SILENT),
+        ] {
+            let seen = chain.send(1, &[("x-plan", &plan.name())]).await;
+            assert_eq!(claim(&seen), expected, "{protocol:?} {retries:?} {plan:?}");
+            let veto = if expected == UNCLAIMED { "true" } else { "" };
+            assert_eq!(seen.line("x-envoy-ratelimited"), veto);
+            let pushback =
+                if protocol == Protocol::Grpc { veto.replace("true", "-1") } else { String::new() };
+            assert_eq!(seen.line("grpc-retry-pushback-ms"), pushback);
+        }
+    }
+}
+
+#[tokio::test]
+async fn lost_context_is_claimed_and_an_id_finds_it_again() {
+    // [claim-2] [correlate-4]
+    let Some(binary) = Envoy::binary("lost_context_is_claimed") else { return };
+    const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const LOST: &str = "claimed;reason=context-lost;origin=\"a\";hops=0";
+    const HANDOFF: &str = "claimed;reason=handoff;origin=\"b\";hops=1";
+    for (hands_on, expected) in [
+        (&[][..], LOST),
+        (&["traceparent"], HANDOFF),
+        (&["x-request-id"], HANDOFF),
+        (&["tracestate"], HANDOFF),
+    ] {
+        let chain = two(&binary, Protocol::Http1, Retries::None, hands_on).await;
+        let plan = Plan::Dependency.name();
+        let seen = chain.send(1, &[("x-plan", &plan), ("traceparent", TRACE)]).await;
+        assert_eq!(claim(&seen), expected, "{hands_on:?}");
+    }
+}
+
+#[tokio::test]
+async fn concurrent_requests_of_one_trace_are_not_confused() {
+    // [correlate-1] [correlate-4]
+    let Some(binary) = Envoy::binary("concurrent_requests_of_one_trace") else { return };
+    const REQUESTS: usize = 3_200;
+    const AT_ONCE: usize = 16;
+    let chain = two(&binary, Protocol::Http1, Retries::On5xx(1), CONTEXT).await;
+    let to = chain.envoys[0].port("inbound");
+    let client = Arc::new(Client::new(Protocol::Http1));
+    let mut tasks = JoinSet::new();
+    for task in 0..AT_ONCE {
+        let client = client.clone();
+        tasks.spawn(async move {
+            let mut errors = 0;
+            for n in 0..REQUESTS / AT_ONCE {
+                // Own failures 30 %, failures of the callee 30 %, independent of each other.
+                let n = n * AT_ONCE + task;
+                let plan = match (n % 10 < 3, n / 10 % 10 < 3) {
+                    (true, true) => Plan::Both,
+                    (true, false) => Plan::Own,
+                    (false, true) => Plan::Dependency,
+                    (false, false) => Plan::Ok,
+                };
+                let expected = match plan {
+                    Plan::Both | Plan::Dependency => "unclaimed",
+                    Plan::Own => "claimed",
+                    Plan::Ok | Plan::Swallowed | Plan::Abandoned => "",
+                };
+                let mut headers = HeaderMap::new();
+                headers.insert("x-plan", plan.name().parse().unwrap());
+                let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+                headers.insert(HeaderName::from_static("traceparent"), trace.parse().unwrap());
+                let seen = client.send(to, &headers).await.unwrap();
+                let claim = seen.line("onus-claim").split(';').next().unwrap();
+                assert_eq!(claim, expected, "{plan:?} {:?}", seen.headers);
+                errors += usize::from(!expected.is_empty());
+            }
+            errors
+        });
+    }
+    let errors: usize = tasks.join_all().await.into_iter().sum();
+    assert_eq!(errors, REQUESTS * 51 / 100);
+}
+
+#[tokio::test]
+async fn a_dead_application_is_its_own_fault_and_a_dead_sidecar_its_caller_s_to_retry() {
+    // [claim-3] [claim-8]
+    let Some(binary) = Envoy::binary("a_dead_application") else { return };
+    let mut chain = two(&binary, Protocol::Http1, Retries::On5xx(1), CONTEXT).await;
+    let plan = Plan::Ok.name();
+    let send = [("x-plan", plan.as_str())];
+    assert_eq!(chain.send(1, &send).await.status, 200);
+    chain.apps[1].stop();
+    let seen = chain.send(1, &send).await;
+    // The callee's Envoy claims the error that it makes itself, and is tried once more.
+    assert_eq!(claim(&seen), "unclaimed;reason=not-configured;origin=\"b\";hops=1");
+    chain.envoys.remove(1);
+    let seen = chain.send(1, &send).await;
+    assert_eq!(claim(&seen), "unclaimed;reason=not-configured;origin=\"b\";hops=1");
+    chain.apps[0].stop();
+    let seen = chain.send(1, &send).await;
+    assert_eq!(claim(&seen), "claimed;reason=own;origin=\"a\";hops=0");
+    assert!(chain.envoys[0].is_alive());
+}
