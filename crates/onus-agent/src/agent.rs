@@ -279,6 +279,11 @@ impl Agent {
         self.edges.iter()
     }
 
+    /// A fault of the host's own, which it has caught: counted with those of decisions.
+    pub fn count_fault(&self) {
+        self.faults.add();
+    }
+
     /// Runs a decision; `None`, counted, if it panicked.
     pub(crate) fn guarded<T>(&self, decision: impl FnOnce() -> T) -> Option<T> {
         let decided = guard(decision);

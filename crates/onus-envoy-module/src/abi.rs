@@ -68,6 +68,20 @@ type GetHeaders = unsafe extern "C" fn(EnvoyFilter, block: u32, lines: *mut Head
 type SetHeader = unsafe extern "C" fn(EnvoyFilter, block: u32, name: Buffer, value: Buffer) -> bool;
 type GetClusterName = unsafe extern "C" fn(EnvoyFilter, name: *mut Buffer) -> bool;
 type GetNumber = unsafe extern "C" fn(EnvoyFilter, attribute: u32, value: *mut u64) -> bool;
+type DefineCounter = unsafe extern "C" fn(
+    EnvoyConfig,
+    name: Buffer,
+    labels: *const Buffer,
+    labels_len: usize,
+    id: *mut usize,
+) -> u32;
+type AddToCounter = unsafe extern "C" fn(
+    EnvoyFilter,
+    id: usize,
+    values: *const Buffer,
+    values_len: usize,
+    count: u64,
+) -> u32;
 type GetText = unsafe extern "C" fn(EnvoyFilter, attribute: u32, value: *mut Buffer) -> bool;
 
 /// What Envoy lets a module call. What is not an `Option` a module of ours cannot do without.
@@ -80,6 +94,8 @@ pub(crate) struct Callbacks {
     pub(crate) get_cluster_name: Option<GetClusterName>,
     pub(crate) get_number: Option<GetNumber>,
     pub(crate) get_text: Option<GetText>,
+    pub(crate) define_counter: Option<DefineCounter>,
+    pub(crate) add_to_counter: Option<AddToCounter>,
     /// Whether attempts, response flags and code details can be asked for, from 1.39 on; earlier
     /// versions log an error each time.
     pub(crate) tells_attempts: bool,
@@ -140,6 +156,8 @@ impl Callbacks {
             get_cluster_name: callback!("http_get_cluster_name"),
             get_number: callback!("http_filter_get_attribute_int"),
             get_text: callback!("http_filter_get_attribute_string"),
+            define_counter: callback!("http_filter_config_define_counter"),
+            add_to_counter: callback!("http_filter_increment_counter"),
             tells_attempts: has(c"envoy_dynamic_module_callback_get_log_level"),
             is_1_40: has(c"envoy_dynamic_module_callback_get_runtime_bool"),
         })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use onus_envoy::{ConfigError, FilterConfig, Hub, InboundFilter, OutboundFilter, Service};
 
 use crate::clock;
+use crate::envoy_counters::Ids;
 use crate::service_name;
 use crate::switch_file::WatchedFile;
 
@@ -13,6 +14,7 @@ pub(crate) struct Config {
     which: Which,
     service: Arc<Service>,
     switch_file: Option<WatchedFile>,
+    pub(crate) ids: Ids,
 }
 
 enum Which {
@@ -33,7 +35,7 @@ static HUB: Hub = Hub::new();
 
 impl Config {
     /// The configuration of the filter with this `filter_name`.
-    pub(crate) fn new(name: &[u8], text: &[u8]) -> Result<Self, ConfigError> {
+    pub(crate) fn new(name: &[u8], text: &[u8], ids: Ids) -> Result<Self, ConfigError> {
         let which = match name {
             b"inbound" => Which::Inbound,
             b"outbound" => Which::Outbound,
@@ -43,7 +45,12 @@ impl Config {
         config.service = config.service.or_else(service_name::from_environment);
         let service = HUB.service(config, fastrand::u64(..), clock::now())?;
         let switch_file = service.config().switch_file.as_deref().map(WatchedFile::new);
-        Ok(Self { which, service, switch_file })
+        Ok(Self { which, service, switch_file, ids })
+    }
+
+    /// The service that the filter belongs to.
+    pub(crate) fn service(&self) -> &Service {
+        &self.service
     }
 
     /// A filter for a stream that begins.

@@ -5,7 +5,11 @@ use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::abi::{Buffer, Callbacks, EnvoyConfig, EnvoyFilter};
+use crate::clock;
+use crate::envoy_counters::{EnvoyCounters, Ids};
 use crate::envoy_stream::EnvoyStream;
+#[cfg(feature = "fault-injection")]
+use crate::fault;
 use crate::filter::{Config, Filter};
 use crate::log;
 
@@ -28,15 +32,29 @@ unsafe fn with_filter(
     filter: *const c_void,
     run: impl FnOnce(&mut Filter, &mut EnvoyStream),
 ) -> u32 {
-    hook(|| {
-        let callbacks = Callbacks::get()?;
-        // SAFETY: Envoy runs one hook of a filter at a time, and does not use what it points to.
-        let filter = unsafe { filter.cast_mut().cast::<Filter>().as_mut() }?;
+    let Some(callbacks) = Callbacks::get() else { return CONTINUE };
+    // SAFETY: Envoy runs one hook of a filter at a time, and does not use what it points to.
+    let Some(filter) = (unsafe { filter.cast_mut().cast::<Filter>().as_mut() }) else {
+        return CONTINUE;
+    };
+    let ran = hook(|| {
         // SAFETY: it was handed to the hook that is running.
         let mut stream = unsafe { EnvoyStream::new(callbacks, envoy) };
+        #[cfg(feature = "fault-injection")]
+        fault::strike(&stream);
         run(filter, &mut stream);
         Some(())
     });
+    if ran.is_none() {
+        hook(|| {
+            match filter {
+                Filter::Inbound(filter) => filter.on_fault(clock::now()),
+                Filter::Outbound(filter) => filter.on_fault(),
+                Filter::Nothing => {}
+            }
+            Some(())
+        });
+    }
     CONTINUE
 }
 
@@ -58,7 +76,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_program_init() -> *const c_char
 /// A filter is configured.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_config_new(
-    _: EnvoyConfig,
+    envoy: EnvoyConfig,
     name: Buffer,
     text: Buffer,
 ) -> *const c_void {
@@ -67,7 +85,9 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_config_new(
         let name = unsafe { name.bytes() };
         // SAFETY: as above.
         let text = unsafe { text.bytes() };
-        match Config::new(name, text) {
+        // SAFETY: it was handed to this hook.
+        let ids = unsafe { Ids::define(Callbacks::get()?, envoy) };
+        match Config::new(name, text, ids) {
             Ok(config) => Some(Box::new(config)),
             Err(error) => {
                 log::refused(name, &error);
@@ -92,11 +112,14 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_config_destroy(conf
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_new(
     config: *const c_void,
-    _: EnvoyFilter,
+    envoy: EnvoyFilter,
 ) -> *const c_void {
     let filter = hook(|| {
         // SAFETY: it came from `config_new`, and Envoy keeps it while there are filters of it.
         let config = unsafe { config.cast::<Config>().as_ref() }?;
+        // SAFETY: the filter is new, of this configuration, and was handed to this hook.
+        let mut counters = unsafe { EnvoyCounters::new(Callbacks::get()?, envoy, &config.ids) };
+        config.service().export(&mut counters, clock::now());
         Some(config.filter())
     });
     // A null would close the stream.

@@ -8,7 +8,10 @@
 
 mod abi;
 mod clock;
+mod envoy_counters;
 mod envoy_stream;
+#[cfg(feature = "fault-injection")]
+mod fault;
 mod filter;
 mod hooks;
 mod log;

@@ -11,6 +11,7 @@ use onus_agent::{Agent, Inbound, Symbol, Timestamp};
 
 use crate::callee;
 use crate::config::{ConfigError, FilterConfig};
+use crate::stats::{Counters, Export};
 
 /// The services that filters of this process belong to.
 #[derive(Default)]
@@ -28,6 +29,7 @@ pub struct Service {
     more: Vec<HeaderName>,
     /// The service under the configuration before this one, for requests that began under it.
     before: Option<Arc<Agent>>,
+    export: Export,
 }
 
 impl Hub {
@@ -78,7 +80,8 @@ impl Service {
         let ids = config.id_headers()?;
         let mut more = ids.clone();
         more.extend(agent.claim_alias().cloned());
-        Ok(Self { config, agent, ids, more, before })
+        let export = Export::new(&agent);
+        Ok(Self { config, agent, ids, more, before, export })
     }
 
     /// The agent of the service.
@@ -91,6 +94,11 @@ impl Service {
     #[must_use]
     pub fn config(&self) -> &FilterConfig {
         &self.config
+    }
+
+    /// Tells Envoy what was counted since the last time, a few seconds ago or more.
+    pub fn export(&self, counters: &mut impl Counters, now: Timestamp) {
+        self.export.follow(counters, now);
     }
 
     pub(crate) fn ids(&self) -> &[HeaderName] {

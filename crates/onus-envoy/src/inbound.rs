@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use onus_agent::classify::{self, Answer};
-use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, trace_context};
+use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, Timestamp, trace_context};
 
 use crate::block::Lines;
 use crate::hub::Service;
@@ -89,6 +89,14 @@ impl InboundFilter {
     pub fn on_body(&mut self, ends: bool) {
         if let Some(serving) = &mut self.serving {
             serving.ended |= ends;
+        }
+    }
+
+    /// A hook has panicked: the request goes on as if there were no filter.
+    pub fn on_fault(&mut self, now: Timestamp) {
+        self.service.agent().count_fault();
+        if let Some(serving) = self.serving.take() {
+            serving.inbound.cancelled(now);
         }
     }
 

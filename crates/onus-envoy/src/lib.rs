@@ -13,6 +13,7 @@ mod hub;
 mod inbound;
 mod outbound;
 mod response_flags;
+mod stats;
 mod stream;
 
 pub use onus_agent::{Agent, SwitchFile, Timestamp};
@@ -21,4 +22,5 @@ pub use config::{CalleeConfig, ConfigError, FilterConfig};
 pub use hub::{Hub, Service};
 pub use inbound::InboundFilter;
 pub use outbound::OutboundFilter;
+pub use stats::{Counters, FAMILIES, Family};
 pub use stream::{Block, Stream};

@@ -120,6 +120,12 @@ impl OutboundFilter {
         }
     }
 
+    /// A hook has panicked: the call goes on as if there were no filter.
+    pub fn on_fault(&mut self) {
+        self.service.agent().count_fault();
+        self.calling = None;
+    }
+
     /// The stream is over, however it ended.
     pub fn on_end(&mut self, stream: &impl Stream) {
         let Some(mut calling) = self.calling.take() else { return };

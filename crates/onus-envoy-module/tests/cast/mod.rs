@@ -9,5 +9,5 @@ mod http;
 pub(crate) use app::{App, CONTEXT, Plan};
 pub(crate) use chain::{Chain, Setup};
 pub(crate) use config::{Filters, Retries};
-pub(crate) use envoy::Envoy;
+pub(crate) use envoy::{Envoy, scratch, until};
 pub(crate) use http::{Client, Protocol, Seen};

@@ -1,4 +1,5 @@
 //! Chains of services, and the requests that each application has to handle.
 
 mod claims;
+mod operating;
 mod storms;

@@ -1,0 +1,111 @@
+//! What operators see and do: counters, switches, faults.
+
+use std::fs;
+
+use crate::cast::{Chain, Envoy, Filters, Protocol, Retries, scratch, until};
+
+/// The sum of the series of this name with all these labels, in what Envoy shows to Prometheus.
+async fn sum(envoy: &Envoy, name: &str, labels: &[&str]) -> u64 {
+    let page = envoy.get("/stats/prometheus").await.unwrap();
+    let lines = page.lines().filter(|line| {
+        line.contains(&format!("_{name}{{")) && labels.iter().all(|label| line.contains(label))
+    });
+    lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+}
+
+#[tokio::test]
+async fn envoy_s_statistics_have_the_edges_and_their_outcomes() {
+    let Some(binary) = Envoy::binary("envoy_s_statistics") else { return };
+    let filters = vec![Filters::module("enforce"); 3];
+    let chain =
+        Chain::broken_at_its_end(&binary, Protocol::Http1, &filters, Retries::On5xx(1)).await;
+    chain.send(10, &[]).await;
+    // The first stream told what there was then; one after the interval tells the rest.
+    let mut sent = 10;
+    until("all calls are told", async || {
+        chain.send(1, &[]).await;
+        sent += 1;
+        sum(&chain.envoys[1], "onus_calls_total", &[]).await >= 10
+    })
+    .await;
+    let b = &chain.envoys[1];
+    let edge = [
+        r#"caller="b""#,
+        r#"callee="c""#,
+        r#"caller_method="GET calls""#,
+        r#"callee_method="GET calls""#,
+    ];
+    let with = |more: &[&'static str]| [&edge[..], more].concat();
+    let failed = sum(
+        b,
+        "onus_edge_requests_total",
+        &with(&[r#"callee_outcome="error""#, r#"caller_outcome="error""#, r#"isolated="true""#]),
+    )
+    .await;
+    assert!((10..=sent).contains(&failed), "{failed} of {sent}");
+    let claims = sum(
+        b,
+        "onus_claims_total",
+        &[r#"claim="unclaimed""#, r#"reason="not-configured""#, r#"arm="enforce""#],
+    )
+    .await;
+    assert_eq!(claims, failed);
+    let suppressed =
+        sum(&chain.envoys[0], "onus_retries_not_made_total", &[r#"reason="suppressed""#]).await;
+    assert!((10..=sent).contains(&suppressed), "{suppressed} of {sent}");
+}
+
+#[tokio::test]
+async fn a_file_switches_while_envoy_runs() {
+    // [switch-1]
+    let Some(binary) = Envoy::binary("a_file_switches") else { return };
+    let dir = scratch();
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("switch");
+    let lines = vec![("mode", "observe".to_owned()), ("switch-file", file.display().to_string())];
+    let filters = vec![Filters::Module(lines); 2];
+    let chain =
+        Chain::broken_at_its_end(&binary, Protocol::Http1, &filters, Retries::On5xx(1)).await;
+    let veto = async || chain.send(1, &[]).await.line("x-envoy-ratelimited").to_owned();
+    assert_eq!(veto().await, "");
+    for (text, expected, claim) in [
+        ("mode: enforce", "true", "unclaimed"),
+        ("mode: off", "", ""),
+        ("mode: off\nshield: 60s", "true", "unclaimed;kind=shield"),
+    ] {
+        fs::write(&file, text).unwrap();
+        until(text, async || {
+            let seen = chain.send(1, &[]).await;
+            let is = seen.line("onus-claim").split(";reason").next().unwrap();
+            (seen.line("x-envoy-ratelimited"), is) == (expected, claim)
+        })
+        .await;
+    }
+    // What cannot be meant changes nothing, and is told.
+    fs::write(&file, "mode: nonsense").unwrap();
+    until("the refusal is told", async || {
+        let seen = chain.send(1, &[]).await;
+        assert_eq!(seen.line("x-envoy-ratelimited"), "true");
+        chain.envoys[1].log().contains("mode is \\\"nonsense\\\"; allowed is off, observe")
+    })
+    .await;
+    fs::remove_dir_all(&dir).unwrap();
+}
+
+#[tokio::test]
+async fn a_fault_in_a_hook_costs_no_request() {
+    // [fault-1]
+    let Some(binary) = Envoy::binary("a_fault_in_a_hook") else { return };
+    let filters = vec![Filters::module("enforce"); 2];
+    let mut chain =
+        Chain::broken_at_its_end(&binary, Protocol::Http1, &filters, Retries::On5xx(1)).await;
+    let seen = chain.send(20, &[("x-onus-fault", "1")]).await;
+    assert_eq!((seen.status, seen.line("onus-claim")), (500, ""));
+    let seen = chain.send(1, &[]).await;
+    assert!(seen.line("onus-claim").starts_with("unclaimed"), "{seen:?}");
+    assert_eq!(chain.handled(), [21, 42]);
+    assert!(chain.envoys.iter_mut().all(Envoy::is_alive));
+    let log = chain.envoys[0].log();
+    let told = log.matches("a fault that cost no request").count();
+    assert_eq!(told, 10, "a panic in each request must not fill the disk: {log}");
+}
