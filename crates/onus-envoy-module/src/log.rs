@@ -39,8 +39,9 @@ pub(crate) fn start(callbacks: &'static Callbacks) {
     }));
     if !callbacks.tells_attempts {
         tracing::warn!(
-            "onus: this Envoy does not tell its attempts and response flags: they are counted as \
-             far as callees report them. Envoy 1.39 and later tell them"
+            "onus: this Envoy does not tell filters of its attempts: set \
+             include_request_attempt_count on virtual hosts, so that callees do, or use 1.39 or \
+             later"
         );
     }
 }

@@ -39,6 +39,7 @@ impl Chain {
                 callee: (NAMES[index + 1], next),
                 retries: service.retries,
                 filters: &service.filters,
+                old: Envoy::is_old(binary),
             };
             let envoy = Envoy::start(binary, &sidecar.yaml()).await;
             service.app.call_through(envoy.port("outbound"));

@@ -39,6 +39,8 @@ pub(crate) struct Sidecar<'a> {
     pub(crate) callee: (&'a str, SocketAddr),
     pub(crate) retries: Retries,
     pub(crate) filters: &'a Filters,
+    /// Whether this Envoy does not tell filters of its attempts, so that callees have to.
+    pub(crate) old: bool,
 }
 
 impl Sidecar<'_> {
@@ -70,6 +72,7 @@ impl Sidecar<'_> {
             virtual_hosts:
             - name: all
               domains: ["*"]
+              include_request_attempt_count: {attempt_count}
               routes:
               - match: {{prefix: "/"}}
                 name: calls
@@ -80,6 +83,8 @@ impl Sidecar<'_> {
 "#,
             any = socket("127.0.0.1:0".parse().unwrap()),
             filter = self.filter(name),
+            // Istio does.
+            attempt_count = self.old || self.retries == Retries::Istio,
         )
     }
 

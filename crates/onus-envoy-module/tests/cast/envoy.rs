@@ -38,6 +38,12 @@ impl Envoy {
         None
     }
 
+    /// Whether it is a version that does not tell filters of its attempts.
+    pub(crate) fn is_old(binary: &Path) -> bool {
+        let output = std::process::Command::new(binary).arg("--version").output().unwrap();
+        String::from_utf8_lossy(&output.stdout).contains("/1.38.")
+    }
+
     /// An Envoy with two workers and this configuration, as soon as it is ready.
     pub(crate) async fn start(binary: &Path, config: &str) -> Self {
         let dir = scratch();
