@@ -1,5 +1,7 @@
 //! One request being served, as the hosts hold it.
 
+mod record;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -15,6 +17,8 @@ use crate::edges::{Edge, lock};
 use crate::procedures::{ProcedureId, ServedProcedure};
 use crate::symbols::{Procedure, Symbol};
 use crate::wire::{self, ClaimText};
+
+pub use self::record::{Placed, Relay};
 
 /// One request being served. Cheap to clone: all clones are the same request.
 #[derive(Clone)]
@@ -34,12 +38,18 @@ struct Served {
     faulted: AtomicBool,
     /// Calls of the whole service that could not be tied to a request when this one arrived.
     untied_before: u64,
+    /// Whether calls could not be tied to a request on another worker that shares no memory.
+    untied_elsewhere: AtomicBool,
+    /// Whether another worker serves the request, and this one makes a call for it.
+    relayed: bool,
     progress: Mutex<Progress>,
 }
 
 struct Progress {
     call: InboundCall,
     notes: Vec<CallNote>,
+    /// The calls that were taken over from the request's record, in its order.
+    adopted: Vec<SlotId>,
     stage: Stage,
     within: Within,
 }
@@ -107,6 +117,15 @@ pub(crate) struct Arrival {
 
 impl Inbound {
     pub(crate) fn new(agent: Arc<Agent>, arrival: Arrival) -> Self {
+        Self::made(agent, arrival, false)
+    }
+
+    /// A request that another worker serves.
+    fn relayed(agent: Arc<Agent>, arrival: Arrival) -> Self {
+        Self::made(agent, arrival, true)
+    }
+
+    fn made(agent: Arc<Agent>, arrival: Arrival, relayed: bool) -> Self {
         let arm = arrival.mode.arm(arrival.lot, 0);
         Self(Arc::new(Served {
             agent,
@@ -119,9 +138,12 @@ impl Inbound {
             token: OnceLock::new(),
             faulted: AtomicBool::new(false),
             untied_before: arrival.untied_before,
+            untied_elsewhere: AtomicBool::new(false),
+            relayed,
             progress: Mutex::new(Progress {
                 call: InboundCall::new(arm, arrival.marked),
                 notes: Vec::new(),
+                adopted: Vec::new(),
                 stage: Stage::Serving,
                 within: Within::default(),
             }),
@@ -229,7 +251,8 @@ impl Inbound {
         let at = Circumstances {
             shield,
             silent_claims: agent.silent_claims(),
-            untied_calls: agent.untied_calls() != self.0.untied_before,
+            untied_calls: agent.untied_calls() != self.0.untied_before
+                || self.0.untied_elsewhere.load(Ordering::Relaxed),
         };
         let judged = self.step(|progress| self.judge(progress, at)).flatten();
         let Some((verdict, origin)) = judged else { return };

@@ -39,7 +39,7 @@ pub use crate::config::{AgentConfig, ConfigError, Limits};
 pub use crate::edges::Edge;
 #[cfg(feature = "fault-injection")]
 pub use crate::guard::fault_injection;
-pub use crate::inbound::{Inbound, Origin};
+pub use crate::inbound::{Inbound, Origin, Placed, Relay};
 pub use crate::outbound::Outbound;
 pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
 pub use crate::switch::{Source, SwitchError, SwitchFile, Switches, parse_mode};

@@ -14,7 +14,7 @@ use crate::agent::Agent;
 use crate::call_facts::{CallOutcome, CallStart, FailedAttempt};
 use crate::counters::Place;
 use crate::edges::Edge;
-use crate::inbound::{CallIdentity, Inbound, Origin};
+use crate::inbound::{CallIdentity, Inbound, Origin, Relay};
 use crate::wire::{self, Carried, ParsedClaim};
 
 /// One logical call. Dropped without an outcome, it counts as abandoned.
@@ -130,6 +130,15 @@ impl Outbound {
         match self.owner {
             Owner::Request(..) => true,
             Owner::Nobody(_) => false,
+        }
+    }
+
+    /// How the record of the call's request follows the call, where another worker serves it.
+    #[must_use]
+    pub fn relay(&self) -> Option<Relay> {
+        match &self.owner {
+            Owner::Request(inbound, slot) => inbound.relay(*slot),
+            Owner::Nobody(_) => None,
         }
     }
 

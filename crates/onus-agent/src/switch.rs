@@ -280,7 +280,7 @@ const OFF: u32 = u32::MAX;
 const OBSERVE: u32 = u32::MAX - 1;
 
 /// A mode in one atomic: two marks, or the enforce share.
-fn mode_to_bits(mode: Mode) -> u32 {
+pub(crate) fn mode_to_bits(mode: Mode) -> u32 {
     match mode {
         Mode::Off => OFF,
         Mode::Observe => OBSERVE,
@@ -288,7 +288,7 @@ fn mode_to_bits(mode: Mode) -> u32 {
     }
 }
 
-fn mode_from_bits(bits: u32) -> Mode {
+pub(crate) fn mode_from_bits(bits: u32) -> Mode {
     match bits {
         OFF => Mode::Off,
         OBSERVE => Mode::Observe,

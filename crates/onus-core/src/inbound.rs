@@ -107,6 +107,14 @@ impl InboundCall {
         })
     }
 
+    pub(crate) const fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    pub(crate) const fn slots_mut(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+
     /// An attempt of the call has started or failed.
     pub fn on_attempt(&mut self, slot: SlotId, tries: &Tries) {
         if let Some(slot) = self.slots.get_mut(slot) {

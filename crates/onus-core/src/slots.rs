@@ -53,14 +53,23 @@ pub(crate) struct Slots {
 impl Slots {
     /// Stores a call and its place in the order; `None` where the request has too many.
     pub(crate) fn push(&mut self, slot: Slot) -> Option<SlotId> {
+        if self.first.iter().all(Option::is_some) {
+            let order = self.started.saturating_add(1);
+            if let Some(id) = self.reuse(Slot { order, ..slot }) {
+                self.started = order;
+                return Some(id);
+            }
+        }
+        self.append(slot)
+    }
+
+    /// Stores a call behind all others; `None` where the request has too many.
+    pub(crate) fn append(&mut self, slot: Slot) -> Option<SlotId> {
         self.started = self.started.saturating_add(1);
         let slot = Slot { order: self.started, ..slot };
         if let Some(free) = self.first.iter().position(Option::is_none) {
             self.first[free] = Some(slot);
             return Some(SlotId(free as u16));
-        }
-        if let Some(id) = self.reuse(slot) {
-            return Some(id);
         }
         let index = INLINE + self.more.len();
         if index >= SLOTS_MAX {

@@ -17,6 +17,7 @@ mod log;
 mod mark;
 mod metrics;
 mod modes;
+mod records;
 mod repeats;
 mod retries;
 mod threads;
