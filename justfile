@@ -24,6 +24,10 @@ test-crate crate *args:
 ci:
     cargo xtask ci
 
+# the Wasm plugin of Envoy
+plugin:
+    cargo xtask plugin
+
 # format the code
 fmt:
     cargo fmt --all

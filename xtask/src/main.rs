@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         ["setup", "--system"] => setup::run(setup::System::Install),
         ["test"] => tasks::test(),
         ["ci"] => tasks::ci(),
+        ["plugin"] => tasks::plugin(),
         ["counts"] => tasks::counts(),
         ["help" | "--help" | "-h"] => {
             say(USAGE);
@@ -47,5 +48,6 @@ usage: cargo xtask <task>
   setup [--system]  fetch the pinned tools into target/peers; name the system packages
                     that are missing, and with --system install them
   test              setup, then docs, doc tests and every test
+  plugin            the Wasm plugin of Envoy, in target/wasm32-wasip1/plugin
   counts            allocation and instruction counts against the checked-in figures
   ci                everything CI checks, cheap first; ends with `test`";

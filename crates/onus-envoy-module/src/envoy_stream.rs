@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use onus_envoy::{Block, Stream, Timestamp};
+use onus_envoy::{Block, Shared, Stream, Timestamp};
 
 use crate::abi::{Buffer, Callbacks, EnvoyFilter, HeaderLine, attribute};
 use crate::clock;
@@ -116,6 +116,10 @@ impl Stream for EnvoyStream {
 
     fn response_flags(&self) -> Option<u64> {
         self.number(attribute::RESPONSE_FLAGS)
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
     }
 
     fn now(&self) -> Timestamp {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use onus_envoy::{ConfigError, FilterConfig, Hub, InboundFilter, OutboundFilter, Service};
+use onus_envoy::{
+    ConfigError, Direction, FilterConfig, Hub, InboundFilter, OutboundFilter, Service,
+};
 
 use crate::clock;
 use crate::envoy_counters::Ids;
@@ -11,15 +13,10 @@ use crate::switch_file::WatchedFile;
 
 /// A filter's configuration.
 pub(crate) struct Config {
-    which: Which,
+    direction: Direction,
     service: Arc<Service>,
     switch_file: Option<WatchedFile>,
     pub(crate) ids: Ids,
-}
-
-enum Which {
-    Inbound,
-    Outbound,
 }
 
 /// A filter of one stream.
@@ -36,16 +33,13 @@ static HUB: Hub = Hub::new();
 impl Config {
     /// The configuration of the filter with this `filter_name`.
     pub(crate) fn new(name: &[u8], text: &[u8], ids: Ids) -> Result<Self, ConfigError> {
-        let which = match name {
-            b"inbound" => Which::Inbound,
-            b"outbound" => Which::Outbound,
-            _ => return Err(ConfigError::Filter(String::from_utf8_lossy(name).into_owned())),
-        };
+        let direction = Direction::parse("filter_name", &String::from_utf8_lossy(name))?;
         let mut config = FilterConfig::parse(text)?;
+        config.filter = None;
         config.service = config.service.or_else(service_name::from_environment);
         let service = HUB.service(config, fastrand::u64(..), clock::now())?;
         let switch_file = service.config().switch_file.as_deref().map(WatchedFile::new);
-        Ok(Self { which, service, switch_file, ids })
+        Ok(Self { direction, service, switch_file, ids })
     }
 
     /// The service that the filter belongs to.
@@ -58,9 +52,9 @@ impl Config {
         if let Some(switch_file) = &self.switch_file {
             switch_file.follow(self.service.agent());
         }
-        match self.which {
-            Which::Inbound => Filter::Inbound(InboundFilter::new(self.service.clone())),
-            Which::Outbound => Filter::Outbound(OutboundFilter::new(self.service.clone())),
+        match self.direction {
+            Direction::Inbound => Filter::Inbound(InboundFilter::new(self.service.clone())),
+            Direction::Outbound => Filter::Outbound(OutboundFilter::new(self.service.clone())),
         }
     }
 }

@@ -47,8 +47,10 @@ unsafe fn with_filter(
     });
     if ran.is_none() {
         hook(|| {
+            // SAFETY: as above; the first one is gone.
+            let stream = unsafe { EnvoyStream::new(callbacks, envoy) };
             match filter {
-                Filter::Inbound(filter) => filter.on_fault(clock::now()),
+                Filter::Inbound(filter) => filter.on_fault(&stream),
                 Filter::Outbound(filter) => filter.on_fault(),
                 Filter::Nothing => {}
             }

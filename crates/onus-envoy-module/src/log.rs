@@ -1,12 +1,10 @@
 //! What the agent tells, in Envoy's log.
 
-use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 use std::panic;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use onus_envoy::ConfigError;
-use tracing::field::{Field, Visit};
+use onus_envoy::{ConfigError, log_text};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
@@ -77,9 +75,7 @@ impl Subscriber for ToEnvoy {
 
     fn event(&self, event: &Event<'_>) {
         let Some(log) = self.0.log else { return };
-        let mut line = Line::default();
-        event.record(&mut line);
-        let text = format!("{}{}", line.message, line.fields);
+        let text = log_text(event);
         // SAFETY: Envoy copies the text before it returns.
         unsafe { log(number_of(*event.metadata().level()), Buffer::of(text.as_bytes())) };
     }
@@ -95,20 +91,4 @@ impl Subscriber for ToEnvoy {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
-}
-
-/// The message, and the fields behind it.
-#[derive(Default)]
-struct Line {
-    message: String,
-    fields: String,
-}
-
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let _ = match field.name() {
-            "message" => write!(self.message, "{value:?}"),
-            name => write!(self.fields, " {name}={value:?}"),
-        };
-    }
 }

@@ -14,6 +14,9 @@ use serde::{Deserialize, Deserializer};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FilterConfig {
+    /// Which filter a Wasm plugin is, `inbound` or `outbound`, where Envoy does not say on which side
+    /// of the application its listener is. The filters of the dynamic module have it in their name.
+    pub filter: Option<String>,
     /// The name of the service beside this Envoy, `namespace/name` where namespaces exist; what the
     /// environment says unless given.
     pub service: Option<String>,
@@ -35,6 +38,40 @@ pub struct FilterConfig {
     pub callees: BTreeMap<String, CalleeConfig>,
 }
 
+/// On which side of the application a filter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Before it.
+    Inbound,
+    /// Behind it.
+    Outbound,
+}
+
+impl Direction {
+    /// The side on which Envoy says that a listener is: 1 before the application, 2 behind it.
+    #[must_use]
+    pub const fn of_listener(direction: u64) -> Option<Self> {
+        match direction {
+            1 => Some(Self::Inbound),
+            2 => Some(Self::Outbound),
+            _ => None,
+        }
+    }
+
+    /// The filter of this name, which stands in `field`.
+    ///
+    /// # Errors
+    ///
+    /// A name of no filter.
+    pub fn parse(field: &'static str, name: &str) -> Result<Self, ConfigError> {
+        match name {
+            "inbound" => Ok(Self::Inbound),
+            "outbound" => Ok(Self::Outbound),
+            _ => Err(ConfigError::Filter { field, value: name.to_owned() }),
+        }
+    }
+}
+
 /// What is said about a callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -54,6 +91,12 @@ pub enum ConfigError {
     /// It is not the JSON or YAML of a [`FilterConfig`].
     #[error("filter_config is not what is allowed: {0}")]
     Json(#[from] serde_json::Error),
+    /// It is something else altogether.
+    #[error(
+        "filter_config is no JSON object; allowed is a google.protobuf.Struct for the dynamic \
+         module, and a google.protobuf.StringValue with JSON in it for either"
+    )]
+    NoObject,
     /// A field has a value that is not allowed.
     #[error("{field} is {value:?}; allowed is {allowed}")]
     Field {
@@ -70,9 +113,14 @@ pub enum ConfigError {
          variable ONUS_SERVICE"
     )]
     NoService,
-    /// The filter's name says nothing.
-    #[error("filter_name is {0:?}; allowed is inbound or outbound")]
-    Filter(String),
+    /// The filter is none that there is.
+    #[error("{field} is {value:?}; allowed is inbound or outbound")]
+    Filter {
+        /// Where it is said.
+        field: &'static str,
+        /// What was typed.
+        value: String,
+    },
     /// What the agent refuses.
     #[error(transparent)]
     Agent(#[from] onus_agent::ConfigError),
@@ -81,6 +129,7 @@ pub enum ConfigError {
 impl Default for FilterConfig {
     fn default() -> Self {
         Self {
+            filter: None,
             service: None,
             mode: "observe".to_owned(),
             switch_file: None,
@@ -101,10 +150,21 @@ impl FilterConfig {
     ///
     /// The first field that is unknown or of a wrong type.
     pub fn parse(text: &[u8]) -> Result<Self, ConfigError> {
-        if text.trim_ascii().is_empty() {
-            return Ok(Self::default());
+        match text.trim_ascii().first() {
+            None => return Ok(Self::default()),
+            Some(b'{') => {}
+            Some(_) => return Err(ConfigError::NoObject),
         }
         Ok(serde_json::from_slice(text)?)
+    }
+
+    /// Which filter this is, if the configuration says. What is left is the same for both filters.
+    ///
+    /// # Errors
+    ///
+    /// A name of no filter.
+    pub fn take_direction(&mut self) -> Result<Option<Direction>, ConfigError> {
+        self.filter.take().map(|name| Direction::parse("filter", &name)).transpose()
     }
 
     /// The configuration of the agent.
@@ -220,12 +280,16 @@ mod tests {
                 r#"{"service":"a","mode":true}"#,
                 "invalid type: boolean `true`, expected mode: off, observe",
             ),
-            (r#"{"servce":"a"}"#, "unknown field `servce`, expected one of `service`, `mode`"),
+            (
+                r#"{"name":"a"}"#,
+                "unknown field `name`, expected one of `filter`, `service`, `mode`",
+            ),
             (
                 r#"{"callees":{"b":{"x":1}}}"#,
                 "unknown field `x`, expected one of `name`, `untrusted`, `class`",
             ),
-            ("service: a", "expected value at line 1 column 1"),
+            ("service: a", "filter_config is no JSON object; allowed is a google.protobuf.Struct"),
+            ("{service: a}", "key must be a string at line 1 column 2"),
         ] {
             let message = read(text).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use onus_agent::classify::{self, Answer};
-use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, Timestamp, trace_context};
+use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, trace_context};
 
 use crate::block::Lines;
 use crate::hub::Service;
+use crate::records::Record;
 use crate::response_flags::caller_has_gone;
 use crate::stream::{Block, Stream};
 
@@ -18,6 +19,8 @@ pub struct InboundFilter {
 
 struct Serving {
     inbound: Inbound,
+    /// Where workers share no memory.
+    record: Option<Record>,
     kind: MethodKind,
     outcome: Outcome,
     /// Whether the answer has been made to its end.
@@ -48,15 +51,27 @@ impl InboundFilter {
         let procedure = procedure(agent, &lines, kind, &stream.route());
         let now = || stream.now();
         let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), now);
-        if !inbound.arm().is_off() {
-            let headers = &lines.headers;
-            let ids = self.service.ids().iter().filter_map(|id| id_of(headers, id));
-            if let Some(token) = agent.file(&inbound, ids, stream.now()) {
-                trace_context::insert_token(&mut lines.headers, token);
-            }
-        }
+        let record =
+            if inbound.arm().is_off() { None } else { self.file(&inbound, &mut lines, stream) };
         lines.write(stream);
-        self.serving = Some(Serving { inbound, kind, outcome: Outcome::Open, ended: false });
+        let outcome = Outcome::Open;
+        self.serving = Some(Serving { inbound, record, kind, outcome, ended: false });
+    }
+
+    /// Files the request, so that its calls find it, and gives the application its token.
+    fn file(&self, inbound: &Inbound, lines: &mut Lines, stream: &impl Stream) -> Option<Record> {
+        let headers = &lines.headers;
+        let ids = self.service.ids().iter().filter_map(|id| id_of(headers, id));
+        let token = self.service.agent().file(inbound, ids, stream.now())?;
+        let (record, token) = match stream.shared() {
+            None => (None, token),
+            Some(shared) => {
+                let (record, token) = Record::open(shared, inbound, token)?;
+                (Some(record), token)
+            }
+        };
+        trace_context::insert_token(&mut lines.headers, token);
+        record
     }
 
     /// The answer's head is there; `ends` if there is nothing more of it.
@@ -93,10 +108,11 @@ impl InboundFilter {
     }
 
     /// A hook has panicked: the request goes on as if there were no filter.
-    pub fn on_fault(&mut self, now: Timestamp) {
+    pub fn on_fault(&mut self, stream: &impl Stream) {
         self.service.agent().count_fault();
         if let Some(serving) = self.serving.take() {
-            serving.inbound.cancelled(now);
+            serving.close(stream);
+            serving.inbound.cancelled(stream.now());
         }
     }
 
@@ -104,6 +120,8 @@ impl InboundFilter {
     pub fn on_end(&mut self, stream: &impl Stream) {
         let Some(serving) = self.serving.take() else { return };
         let now = stream.now();
+        serving.adopt(stream);
+        serving.close(stream);
         let broke = || stream.response_flags().is_some_and(|flags| !caller_has_gone(flags));
         if serving.ended {
             serving.inbound.finished(serving.outcome != Outcome::Ok, now);
@@ -116,6 +134,19 @@ impl InboundFilter {
 }
 
 impl Serving {
+    /// Takes over what other workers know of the request's calls.
+    fn adopt(&self, stream: &impl Stream) {
+        if let (Some(record), Some(shared)) = (&self.record, stream.shared()) {
+            record.adopt(shared, &self.inbound);
+        }
+    }
+
+    fn close(&self, stream: &impl Stream) {
+        if let (Some(record), Some(shared)) = (&self.record, stream.shared()) {
+            record.close(shared);
+        }
+    }
+
     fn answer(&mut self, answer: Answer, lines: &mut Lines, stream: &impl Stream) {
         match answer {
             // The claim of an answer whose outcome is to come goes into its trailers.
@@ -126,6 +157,7 @@ impl Serving {
             }
             Answer::Failed(_) => {
                 self.outcome = Outcome::Failed;
+                self.adopt(stream);
                 let grpc = self.kind == MethodKind::Grpc;
                 self.inbound.answer(true, grpc, &mut lines.headers, stream.now());
             }

@@ -11,16 +11,19 @@ mod callee;
 mod config;
 mod hub;
 mod inbound;
+mod log_text;
 mod outbound;
+mod records;
 mod response_flags;
 mod stats;
 mod stream;
 
 pub use onus_agent::{Agent, SwitchFile, Timestamp};
 
-pub use config::{CalleeConfig, ConfigError, FilterConfig};
+pub use config::{CalleeConfig, ConfigError, Direction, FilterConfig};
 pub use hub::{Hub, Service};
 pub use inbound::InboundFilter;
+pub use log_text::log_text;
 pub use outbound::OutboundFilter;
 pub use stats::{Counters, FAMILIES, Family};
-pub use stream::{Block, Stream};
+pub use stream::{Block, Shared, Stream};

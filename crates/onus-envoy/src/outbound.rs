@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use onus_agent::classify::{self, Answer};
+use onus_agent::correlator::Token;
 use onus_agent::{
-    Agent, CallError, CallStart, Draw, FailedAttempt, Inbound, MethodKind, Mode, Outbound,
+    Agent, CallError, CallStart, Draw, FailedAttempt, Inbound, MethodKind, Mode, Outbound, Relay,
     trace_context,
 };
 
 use crate::block::Lines;
 use crate::hub::Service;
 use crate::inbound::{id_of, procedure};
+use crate::records;
 use crate::response_flags::{NoReply, caller_has_gone, denied_a_retry, no_reply};
-use crate::stream::{Block, Stream};
+use crate::stream::{Block, Shared, Stream};
 
 /// One call of the application beside this Envoy.
 pub struct OutboundFilter {
@@ -24,6 +26,8 @@ pub struct OutboundFilter {
 
 struct Calling {
     call: Outbound,
+    /// Where workers share no memory: the token of the call's request, and its place in the record.
+    relay: Option<(Token, Relay)>,
     kind: MethodKind,
     stage: Stage,
 }
@@ -52,7 +56,8 @@ impl OutboundFilter {
             return;
         }
         let mut lines = Lines::read(stream, Block::Request, self.service.more());
-        let (agent, inbound) = self.inbound(&lines);
+        let token = trace_context::read_token(&lines.headers);
+        let (agent, inbound) = self.inbound(token, &lines, stream);
         trace_context::remove_token(&mut lines.headers);
         let kind = classify::method_kind(&lines.method, &lines.headers);
         let callee = self.service.callee(agent, &stream.cluster());
@@ -69,12 +74,28 @@ impl OutboundFilter {
         let mut call = agent.call_started(edge, inbound, start, &lines.headers, now);
         call.attempt_started(&mut lines.headers, now);
         lines.write(stream);
-        self.calling = Some(Calling { call, kind, stage: Stage::Open });
+        let relay = token.zip(call.relay());
+        let tied = call.is_tied();
+        let mut calling = Calling { call, relay, kind, stage: Stage::Open };
+        if let Some(shared) = stream.shared()
+            && !(tied && calling.put(shared))
+        {
+            records::count_untied(shared);
+        }
+        self.calling = Some(calling);
     }
 
     /// The request that the call belongs to, by its token, else by an id that is certain.
-    fn inbound(&self, lines: &Lines) -> (&Arc<Agent>, Option<Inbound>) {
-        let token = trace_context::read_token(&lines.headers);
+    fn inbound(
+        &self,
+        token: Option<Token>,
+        lines: &Lines,
+        stream: &impl Stream,
+    ) -> (&Arc<Agent>, Option<Inbound>) {
+        if let Some(shared) = stream.shared() {
+            let agent = self.service.agent();
+            return (agent, token.and_then(|token| records::find(shared, agent, token)));
+        }
         if let Some((agent, inbound)) = token.and_then(|token| self.service.by_token(token)) {
             return (agent, Some(inbound));
         }
@@ -140,10 +161,21 @@ impl OutboundFilter {
             // Given up by the application: dropped, it is judged by what it came to so far.
             Some(_) | None => calling.note_attempts(stream),
         }
+        let Calling { call, mut relay, .. } = calling;
+        drop(call);
+        if let (Some(shared), Some((token, relay))) = (stream.shared(), &mut relay) {
+            records::put(shared, *token, relay);
+        }
     }
 }
 
 impl Calling {
+    /// Puts what the call came to so far into the record of its request; whether it is there.
+    fn put(&mut self, shared: &dyn Shared) -> bool {
+        let Some((token, relay)) = &mut self.relay else { return false };
+        records::put(shared, *token, relay)
+    }
+
     fn answered(&mut self, answer: Answer, lines: &mut Lines, stream: &impl Stream) {
         match answer {
             Answer::Pending => {}
@@ -169,6 +201,9 @@ impl Calling {
             }
         }
         self.call.hide_from_application(&mut lines.headers);
+        if let Some(shared) = stream.shared() {
+            self.put(shared);
+        }
     }
 
     fn failed(&mut self, error: CallError, lines: Option<&Lines>, stream: &impl Stream) {

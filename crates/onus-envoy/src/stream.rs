@@ -31,7 +31,10 @@ pub trait Stream {
     /// The response flags, as bits; `None` where this Envoy does not say.
     fn response_flags(&self) -> Option<u64>;
 
-    /// The time since the process started.
+    /// The table of bytes that all workers share; `None` where they share memory.
+    fn shared(&self) -> Option<&dyn Shared>;
+
+    /// The time, from whatever start.
     fn now(&self) -> Timestamp;
 
     /// The wall clock, for headers that name a date.
@@ -39,6 +42,19 @@ pub trait Stream {
 
     /// Random bits.
     fn bits(&self) -> u64;
+}
+
+/// A table of bytes that all workers of a process share.
+pub trait Shared {
+    /// What stands under `key`, and the number of its version.
+    fn get(&self, key: &str) -> Option<(Vec<u8>, u32)>;
+
+    /// Puts `value` under `key`, if what stands there is still of this version; whether it was. 0:
+    /// whatever stands there.
+    fn set(&self, key: &str, value: &[u8], version: u32) -> bool;
+
+    /// The number of this worker.
+    fn worker(&self) -> u16;
 }
 
 /// A header block of a stream.

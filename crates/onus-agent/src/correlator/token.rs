@@ -29,6 +29,19 @@ impl Token {
         Some(Self::from_bits(bits))
     }
 
+    /// The token as that of one of several workers, each with a correlator of its own; for
+    /// correlators of no more than 65,536 requests.
+    #[must_use]
+    pub const fn of_worker(self, worker: u16) -> Self {
+        Self { index: self.index & 0xffff | (worker as u32) << 16, generation: self.generation }
+    }
+
+    /// Where its request is, whatever was there before: the key of a record.
+    #[must_use]
+    pub const fn place(self) -> u32 {
+        self.index
+    }
+
     pub(super) const fn bits(self) -> u64 {
         (self.generation as u64) << 32 | self.index as u64
     }
@@ -65,6 +78,15 @@ mod tests {
         ] {
             assert_eq!(Token::parse(text.as_bytes()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn workers_have_places_of_their_own() {
+        let token = Token { index: 0xabcd, generation: 7 };
+        let (one, two) = (token.of_worker(0), token.of_worker(0xffff));
+        assert_eq!((one, one.place()), (token, 0xabcd));
+        assert_eq!((two.place(), two.generation), (0xffff_abcd, 7));
+        assert_eq!(two.of_worker(3).place(), 0x0003_abcd);
     }
 
     proptest! {

@@ -22,6 +22,8 @@ pub(crate) enum Filters {
     None,
     /// The dynamic module, with these lines of configuration beside the service's name.
     Module(Vec<(&'static str, String)>),
+    /// The Wasm plugin in this mode.
+    Wasm(&'static str),
 }
 
 impl Filters {
@@ -60,6 +62,7 @@ impl Sidecar<'_> {
     fn listener(&self, name: &str, cluster: &str, retry_policy: &str) -> String {
         format!(
             r#"  - name: {name}
+    traffic_direction: {direction}
     address: {any}
     filter_chains:
     - filters:
@@ -82,6 +85,7 @@ impl Sidecar<'_> {
             typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
 "#,
             any = socket("127.0.0.1:0".parse().unwrap()),
+            direction = name.to_uppercase(),
             filter = self.filter(name),
             // Istio does.
             attempt_count = self.old || self.retries == Retries::Istio,
@@ -104,7 +108,11 @@ impl Sidecar<'_> {
     }
 
     fn filter(&self, name: &str) -> String {
-        let Filters::Module(lines) = self.filters else { return String::new() };
+        let lines = match self.filters {
+            Filters::None => return String::new(),
+            Filters::Wasm(mode) => return self.plugin(name, mode),
+            Filters::Module(lines) => lines,
+        };
         let mut text = format!(
             r#"          - name: onus
             typed_config:
@@ -122,6 +130,26 @@ impl Sidecar<'_> {
             writeln!(text, "                  {field}: {value}").unwrap();
         }
         text
+    }
+
+    fn plugin(&self, name: &str, mode: &str) -> String {
+        format!(
+            r#"          - name: onus
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm
+              config:
+                name: onus-{name}
+                configuration:
+                  "@type": type.googleapis.com/google.protobuf.StringValue
+                  value: '{{"service": "{service}", "mode": "{mode}"}}'
+                vm_config:
+                  vm_id: onus
+                  runtime: envoy.wasm.runtime.v8
+                  code: {{local: {{filename: "{file}"}}}}
+"#,
+            service = self.service,
+            file = super::envoy::plugin().display(),
+        )
     }
 
     fn cluster(&self, name: &str, address: SocketAddr) -> String {

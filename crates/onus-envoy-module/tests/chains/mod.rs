@@ -3,3 +3,4 @@
 mod claims;
 mod operating;
 mod storms;
+mod wasm;

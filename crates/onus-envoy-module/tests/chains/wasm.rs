@@ -1,0 +1,59 @@
+//! The same filters as a Wasm plugin, whose workers share nothing but bytes.
+
+use crate::cast::{App, CONTEXT, Chain, Envoy, Filters, Plan, Protocol, Retries, Setup};
+use crate::chains::claims::{claim, many_of_one_trace};
+
+#[tokio::test]
+async fn the_plugin_stops_the_storms_that_the_module_stops() {
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_stops_the_storms") else { return };
+    for (mode, protocol, retries, requests, handled) in [
+        ("enforce", Protocol::Grpc, Retries::Istio, 20, [20, 20, 20, 60]),
+        ("enforce", Protocol::Http1, Retries::On5xx(1), 50, [50, 50, 50, 100]),
+        ("observe", Protocol::Http1, Retries::On5xx(1), 10, [10, 20, 40, 80]),
+    ] {
+        let filters = vec![Filters::Wasm(mode); 4];
+        let chain = Chain::broken_at_its_end(&binary, protocol, &filters, retries).await;
+        let seen = chain.send(requests, &[]).await;
+        assert_eq!(
+            chain.handled(),
+            handled,
+            "{mode} {protocol:?}: {seen:?}\n{}",
+            chain.envoys[3].log()
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_plugin_tells_own_errors_from_those_of_dependencies() {
+    // [claim-3] [claim-5] [claim-6] [claim-8]
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_tells_own_errors") else { return };
+    const LOST: &str = "claimed;reason=context-lost;origin=\"a\";hops=0";
+    for (hands_on, dependency) in
+        [(CONTEXT, "unclaimed;reason=not-configured;origin=\"b\";hops=1"), (&["traceparent"], LOST)]
+    {
+        let setup = |app, retries| Setup { app, filters: Filters::Wasm("enforce"), retries };
+        let caller = App::planned_caller(Protocol::Http1, hands_on).await;
+        let callee = App::planned_callee(Protocol::Http1).await;
+        let services = vec![setup(caller, Retries::On5xx(1)), setup(callee, Retries::None)];
+        let chain = Chain::start(&binary, Protocol::Http1, services).await;
+        let silent = "claimed;kind=silent;reason=handoff;origin=\"b\";hops=1";
+        for (plan, expected) in [
+            (Plan::Ok, ""),
+            (Plan::Own, "claimed;reason=own;origin=\"a\";hops=0"),
+            (Plan::Dependency, dependency),
+            (Plan::Both, dependency),
+            (Plan::Swallowed, ""),
+            (Plan::Abandoned, if hands_on == CONTEXT { silent } else { LOST }),
+        ] {
+            let seen = chain.send(1, &[("x-plan", &plan.name())]).await;
+            assert_eq!(claim(&seen), expected, "{hands_on:?} {plan:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_plugin_does_not_confuse_concurrent_requests_of_one_trace() {
+    // [correlate-1]
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_does_not_confuse") else { return };
+    many_of_one_trace(&binary, &Filters::Wasm("enforce"), 1_600).await;
+}

@@ -1,0 +1,41 @@
+//! The agent's counters as Envoy's.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use onus_envoy::{Counters, FAMILIES};
+use proxy_wasm::hostcalls;
+use proxy_wasm::types::MetricType;
+
+/// The counters of the plugin. A plugin's counters have no labels: they are in the name, in the
+/// form from which Istio's proxies take them (`extraStatTags`).
+pub(crate) struct PluginCounters;
+
+thread_local! {
+    /// The numbers of counters by name; as many as the agent has series.
+    static IDS: RefCell<HashMap<String, u32>> = RefCell::default();
+}
+
+impl Counters for PluginCounters {
+    fn add(&mut self, family: usize, values: &[&str], count: u64) {
+        let mut name = FAMILIES[family].name.to_owned();
+        for (label, value) in FAMILIES[family].labels.iter().zip(values) {
+            // Writing to a string does not fail.
+            let _ = write!(name, ";.;{label}=.={value}");
+        }
+        name.push_str(";.;");
+        let define = || hostcalls::define_metric(MetricType::Counter, &name).ok();
+        let id = IDS.with_borrow_mut(|ids| match ids.get(&name) {
+            Some(id) => Some(*id),
+            None => {
+                let id = define()?;
+                ids.insert(name.clone(), id);
+                Some(id)
+            }
+        });
+        if let Some(id) = id {
+            let _ = hostcalls::increment_metric(id, i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+}
