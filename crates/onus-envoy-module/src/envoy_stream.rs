@@ -87,10 +87,9 @@ impl Stream for EnvoyStream {
     }
 
     fn cluster(&self) -> String {
-        let Some(get) = self.callbacks.get_cluster_name else { return String::new() };
         let mut name = Buffer::EMPTY;
         // SAFETY: the filter is that of the running hook, and `name` outlives the call.
-        if !unsafe { get(self.filter, &raw mut name) } {
+        if !unsafe { (self.callbacks.get_cluster_name)(self.filter, &raw mut name) } {
             return String::new();
         }
         // SAFETY: Envoy keeps the bytes until the hook ends.

@@ -5,3 +5,4 @@
 
 mod cast;
 mod chains;
+mod files;

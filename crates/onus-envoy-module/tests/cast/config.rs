@@ -46,14 +46,39 @@ pub(crate) struct Sidecar<'a> {
 }
 
 impl Sidecar<'_> {
+    /// The listeners as a file that Envoy watches.
+    pub(crate) fn watched_listeners(&self) -> String {
+        const TYPE: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+        let listeners = self
+            .listeners()
+            .replace("  - name: inbound", "  - \"@type\": &type TYPE\n    name: inbound");
+        let listeners =
+            listeners.replace("  - name: outbound", "  - \"@type\": *type\n    name: outbound");
+        format!("resources:\n{}", listeners.replace("TYPE", TYPE))
+    }
+
+    /// A configuration whose listeners are in that file.
+    pub(crate) fn yaml_watching(&self, file: &std::path::Path) -> String {
+        let watched = format!(
+            "dynamic_resources: {{lds_config: {{path_config_source: {{path: {}}}}}}}\n\
+             node: {{id: test, cluster: test}}\n",
+            file.display()
+        );
+        watched + &self.yaml().replace(&format!("  listeners:\n{}", self.listeners()), "")
+    }
+
+    fn listeners(&self) -> String {
+        self.listener("inbound", "app", "")
+            + &self.listener("outbound", self.callee.0, &self.retry_policy())
+    }
+
     pub(crate) fn yaml(&self) -> String {
         let (callee, callee_address) = self.callee;
         format!(
             "admin: {{address: {any}}}\n\
-             static_resources:\n  listeners:\n{inbound}{outbound}  clusters:\n{app}{next}",
+             static_resources:\n  listeners:\n{listeners}  clusters:\n{app}{next}",
             any = socket("127.0.0.1:0".parse().unwrap()),
-            inbound = self.listener("inbound", "app", ""),
-            outbound = self.listener("outbound", callee, &self.retry_policy()),
+            listeners = self.listeners(),
             app = self.cluster("app", self.app),
             next = self.cluster(callee, callee_address),
         )

@@ -8,6 +8,6 @@ mod http;
 
 pub(crate) use app::{App, CONTEXT, Plan};
 pub(crate) use chain::{Chain, Setup};
-pub(crate) use config::{Filters, Retries};
-pub(crate) use envoy::{Envoy, scratch, until};
+pub(crate) use config::{Filters, Retries, Sidecar};
+pub(crate) use envoy::{Envoy, command, module_dir, plugin, scratch, until};
 pub(crate) use http::{Client, Protocol, Seen};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::cast::{Chain, Envoy, Filters, Protocol, Retries, scratch, until};
+use crate::cast::{App, Chain, Client, Envoy, Filters, Protocol, Retries, Sidecar, scratch, until};
 
 /// The sum of the series of this name with all these labels, in what Envoy shows to Prometheus.
 async fn sum(envoy: &Envoy, name: &str, labels: &[&str]) -> u64 {
@@ -108,4 +108,58 @@ async fn a_fault_in_a_hook_costs_no_request() {
     let log = chain.envoys[0].log();
     let told = log.matches("a fault that cost no request").count();
     assert_eq!(told, 10, "a panic in each request must not fill the disk: {log}");
+}
+
+#[tokio::test]
+async fn a_new_configuration_under_load_costs_no_request() {
+    let Some(binary) = Envoy::binary("a_new_configuration_under_load") else { return };
+    let dir = scratch();
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("listeners.yaml");
+    let app = App::failing(Protocol::Http1).await;
+    let put = |mode: &str| {
+        let filters = Filters::module(mode);
+        let sidecar = Sidecar {
+            service: "a",
+            protocol: Protocol::Http1,
+            app: app.address,
+            callee: ("b", "127.0.0.1:9".parse().unwrap()),
+            retries: Retries::None,
+            filters: &filters,
+            old: false,
+        };
+        // Envoy sees a file that is moved into place.
+        let new = dir.join("new");
+        fs::write(&new, sidecar.watched_listeners()).unwrap();
+        fs::rename(&new, &file).unwrap();
+        sidecar.yaml_watching(&file)
+    };
+    let config = put("observe");
+    let envoy = Envoy::start(&binary, &config).await;
+    let to = envoy.port("inbound");
+    let client = Client::new(Protocol::Http1);
+    let mut claims = Vec::new();
+    for mode in ["off", "observe", "off"] {
+        put(mode);
+        let expected = if mode == "off" { "" } else { "claimed" };
+        until("the new configuration is in force", async || {
+            for _ in 0..16 {
+                let seen = client.send(to, &http::HeaderMap::new()).await.expect("an answer");
+                assert_eq!(seen.status, 500, "of the application");
+                claims.push(seen.line("onus-claim").split(';').next().unwrap().to_owned());
+            }
+            claims.last().is_some_and(|claim| claim == expected)
+        })
+        .await;
+    }
+    assert_eq!(app.handled(), claims.len() as u64);
+    let log = envoy.log();
+    put("sideways");
+    until("the refusal is told", async || {
+        let seen = client.send(to, &http::HeaderMap::new()).await.expect("an answer");
+        assert_eq!((seen.status, seen.line("onus-claim")), (500, ""), "as before: {log}");
+        envoy.log().contains("mode is \"sideways\"; allowed is off, observe, enforce")
+    })
+    .await;
+    fs::remove_dir_all(&dir).unwrap();
 }

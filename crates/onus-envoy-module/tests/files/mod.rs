@@ -1,0 +1,4 @@
+//! Files that people start from, and the library itself.
+
+mod examples;
+mod library;
