@@ -57,7 +57,6 @@ async fn envoy_s_statistics_have_the_edges_and_their_outcomes() {
 
 #[tokio::test]
 async fn a_file_switches_while_envoy_runs() {
-    // [switch-1]
     let Some(binary) = Envoy::binary("a_file_switches") else { return };
     let dir = scratch();
     fs::create_dir_all(&dir).unwrap();
