@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 use onus_core::{
-    Arm, BrakeEvent, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause, SlotId,
-    Stop, Terms, Timestamp, Verdict,
+    Arm, BrakeEvent, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, Retry, RetryCause,
+    SlotId, Stop, Terms, Timestamp, Verdict,
 };
 
 use crate::agent::Agent;
@@ -389,6 +389,17 @@ impl Outbound {
             // A success has no claim to hide, nearly always.
             let read = claims.read(headers);
             claims.hide_from_handler(headers, &read);
+        }
+    }
+
+    /// Makes a failed answer say to the layer below that retries what `verdict` says: it obeys vetoes,
+    /// and knows of no verdict.
+    pub fn tell_layer_below(&self, verdict: &Verdict, headers: &mut HeaderMap) {
+        match verdict {
+            Verdict::Stop(stop) if stop.is_refusal() => wire::write_vetoes(headers, false),
+            // What the callee's veto forbids is tried all the same.
+            Verdict::Retry(Retry { cause: RetryCause::Probe, .. }) => wire::remove_vetoes(headers),
+            Verdict::Stop(_) | Verdict::Retry(_) => {}
         }
     }
 

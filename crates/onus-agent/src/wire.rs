@@ -26,6 +26,7 @@ pub use claim_text::{CLAIM_MAX, ClaimText, InvalidClaim, ORIGIN_MAX};
 pub use deadline::{time_allowed, write_time_allowed};
 pub use names::*;
 pub use pushback::pushback;
+pub(crate) use veto::remove_own as remove_vetoes;
 pub use veto::{write_should_not_retry, write_vetoes};
 
 /// The first line of that name. Most blocks are small, and to compare a few names costs less than to

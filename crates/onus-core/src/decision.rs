@@ -56,6 +56,22 @@ impl Stop {
         }
     }
 
+    /// Whether a layer below that retries by itself is to be stopped as well: a refusal, and not only
+    /// the lack of a policy or a body on this side.
+    #[must_use]
+    pub const fn is_refusal(self) -> bool {
+        match self {
+            Self::Suppressed
+            | Self::Pushback
+            | Self::Marked
+            | Self::Exhausted
+            | Self::NoTime
+            | Self::Gated
+            | Self::BudgetDenied => true,
+            Self::NotConfigured | Self::NotReplayable => false,
+        }
+    }
+
     /// Whether only ownership stops here: an observing caller goes on (rows 1, 4 and 8).
     #[must_use]
     pub(crate) const fn is_of_ownership(self) -> bool {

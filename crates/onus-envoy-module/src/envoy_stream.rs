@@ -2,10 +2,10 @@
 
 use std::time::SystemTime;
 
-use onus_envoy::{Block, Shared, Stream, Timestamp};
+use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
 
 use crate::abi::{Buffer, Callbacks, EnvoyFilter, HeaderLine, attribute};
-use crate::clock;
+use crate::chance::Chance;
 
 /// One stream during one hook.
 pub(crate) struct EnvoyStream {
@@ -120,17 +120,19 @@ impl Stream for EnvoyStream {
     fn shared(&self) -> Option<&dyn Shared> {
         None
     }
+}
 
+impl Clock for EnvoyStream {
     fn now(&self) -> Timestamp {
-        clock::now()
+        Chance.now()
     }
 
     fn wall(&self) -> SystemTime {
-        clock::wall()
+        Chance.wall()
     }
 
     fn bits(&self) -> u64 {
-        fastrand::u64(..)
+        Chance.bits()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use onus_envoy::{
-    ConfigError, Direction, FilterConfig, Hub, InboundFilter, OutboundFilter, Service,
+    AttemptFilter, ConfigError, FilterConfig, Hub, InboundFilter, OutboundFilter, Service,
 };
 
 use crate::clock;
@@ -13,10 +13,33 @@ use crate::switch_file::WatchedFile;
 
 /// A filter's configuration.
 pub(crate) struct Config {
-    direction: Direction,
+    which: Which,
     service: Arc<Service>,
     switch_file: Option<WatchedFile>,
     pub(crate) ids: Ids,
+}
+
+/// The filters by their `filter_name`.
+#[derive(Clone, Copy)]
+enum Which {
+    Inbound,
+    Outbound,
+    Attempt,
+}
+
+impl Which {
+    fn parse(name: &[u8]) -> Result<Self, ConfigError> {
+        match name {
+            b"inbound" => Ok(Self::Inbound),
+            b"outbound" => Ok(Self::Outbound),
+            b"attempt" => Ok(Self::Attempt),
+            _ => Err(ConfigError::Filter {
+                field: "filter_name",
+                value: String::from_utf8_lossy(name).into_owned(),
+                allowed: "inbound, outbound or attempt",
+            }),
+        }
+    }
 }
 
 /// A filter of one stream.
@@ -25,6 +48,7 @@ pub(crate) enum Filter {
     Nothing,
     Inbound(InboundFilter),
     Outbound(OutboundFilter),
+    Attempt(AttemptFilter),
 }
 
 /// What all filters of the process share.
@@ -33,13 +57,13 @@ static HUB: Hub = Hub::new();
 impl Config {
     /// The configuration of the filter with this `filter_name`.
     pub(crate) fn new(name: &[u8], text: &[u8], ids: Ids) -> Result<Self, ConfigError> {
-        let direction = Direction::parse("filter_name", &String::from_utf8_lossy(name))?;
+        let which = Which::parse(name)?;
         let mut config = FilterConfig::parse(text)?;
         config.filter = None;
         config.service = config.service.or_else(service_name::from_environment);
         let service = HUB.service(config, fastrand::u64(..), clock::now())?;
         let switch_file = service.config().switch_file.as_deref().map(WatchedFile::new);
-        Ok(Self { direction, service, switch_file, ids })
+        Ok(Self { which, service, switch_file, ids })
     }
 
     /// The service that the filter belongs to.
@@ -52,9 +76,10 @@ impl Config {
         if let Some(switch_file) = &self.switch_file {
             switch_file.follow(self.service.agent());
         }
-        match self.direction {
-            Direction::Inbound => Filter::Inbound(InboundFilter::new(self.service.clone())),
-            Direction::Outbound => Filter::Outbound(OutboundFilter::new(self.service.clone())),
+        match self.which {
+            Which::Inbound => Filter::Inbound(InboundFilter::new(self.service.clone())),
+            Which::Outbound => Filter::Outbound(OutboundFilter::new(self.service.clone())),
+            Which::Attempt => Filter::Attempt(AttemptFilter::new(self.service.clone())),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::abi::{Buffer, Callbacks, EnvoyConfig, EnvoyFilter};
+use crate::chance::Chance;
 use crate::clock;
 use crate::envoy_counters::{EnvoyCounters, Ids};
 use crate::envoy_stream::EnvoyStream;
@@ -52,6 +53,7 @@ unsafe fn with_filter(
             match filter {
                 Filter::Inbound(filter) => filter.on_fault(&stream),
                 Filter::Outbound(filter) => filter.on_fault(),
+                Filter::Attempt(filter) => filter.on_fault(),
                 Filter::Nothing => {}
             }
             Some(())
@@ -134,7 +136,11 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_new(
 pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_destroy(filter: *const c_void) {
     hook(|| {
         // SAFETY: it came from `filter_new`, and Envoy hands it over once.
-        drop(unsafe { Box::from_raw(filter.cast_mut().cast::<Filter>()) });
+        let filter = unsafe { Box::from_raw(filter.cast_mut().cast::<Filter>()) };
+        // Envoy tells the filter of an attempt of no other end.
+        if let Filter::Attempt(mut filter) = *filter {
+            filter.on_end(&Chance);
+        }
         Some(())
     });
 }
@@ -151,6 +157,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
         with_filter(envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_request(stream),
             Filter::Outbound(filter) => filter.on_request(stream, ends),
+            Filter::Attempt(filter) => filter.on_request(stream),
             Filter::Nothing => {}
         })
     }
@@ -187,6 +194,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_headers(
         with_filter(envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_response(stream, ends),
             Filter::Outbound(filter) => filter.on_response(stream, ends),
+            Filter::Attempt(filter) => filter.on_response(stream),
             Filter::Nothing => {}
         })
     }
@@ -204,7 +212,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_body(
         with_filter(envoy, filter, |filter, _| match filter {
             Filter::Inbound(filter) => filter.on_body(ends),
             Filter::Outbound(filter) => filter.on_body(ends),
-            Filter::Nothing => {}
+            Filter::Attempt(_) | Filter::Nothing => {}
         })
     }
 }
@@ -220,7 +228,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_trailers(
         with_filter(envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_trailers(stream),
             Filter::Outbound(filter) => filter.on_trailers(stream),
-            Filter::Nothing => {}
+            Filter::Attempt(_) | Filter::Nothing => {}
         })
     }
 }
@@ -236,7 +244,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_stream_complete(
         with_filter(envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_end(stream),
             Filter::Outbound(filter) => filter.on_end(stream),
-            Filter::Nothing => {}
+            Filter::Attempt(_) | Filter::Nothing => {}
         });
     }
 }

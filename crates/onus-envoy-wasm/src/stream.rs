@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use onus_envoy::{Block, Shared, Stream, Timestamp};
+use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
 use proxy_wasm::hostcalls;
 use proxy_wasm::types::MapType;
 
@@ -59,7 +59,9 @@ impl Stream for PluginStream {
     fn shared(&self) -> Option<&dyn Shared> {
         Some(&SharedData)
     }
+}
 
+impl Clock for PluginStream {
     fn now(&self) -> Timestamp {
         now()
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use http::HeaderName;
 use onus_agent::wire::{REQUEST_ID, TRACEPARENT};
-use onus_agent::{AgentConfig, EdgeClass, Mode, parse_mode};
+use onus_agent::{AgentConfig, EdgeClass, Mode, RetryPolicy, parse_mode};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -57,19 +58,6 @@ impl Direction {
             _ => None,
         }
     }
-
-    /// The filter of this name, which stands in `field`.
-    ///
-    /// # Errors
-    ///
-    /// A name of no filter.
-    pub fn parse(field: &'static str, name: &str) -> Result<Self, ConfigError> {
-        match name {
-            "inbound" => Ok(Self::Inbound),
-            "outbound" => Ok(Self::Outbound),
-            _ => Err(ConfigError::Filter { field, value: name.to_owned() }),
-        }
-    }
 }
 
 /// What is said about a callee.
@@ -83,6 +71,60 @@ pub struct CalleeConfig {
     /// Whether this service fails when the callee does: `fail-close` or `fail-open`; learnt unless
     /// given.
     pub class: Option<String>,
+    /// What limits Envoy's retries beside its own policy; needs the filter `attempt` in the router.
+    pub retry: Option<RetryConfig>,
+}
+
+/// What limits the retries that Envoy makes of a call. Envoy's policy says whether it makes any.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RetryConfig {
+    /// The most attempts, 1 to 10.
+    pub attempts: u32,
+    /// Retries per hundred calls, 0 to 100.
+    pub budget_percent: u32,
+    /// Retries per second that are allowed whatever the traffic, 0 to 1,000.
+    pub budget_min_per_second: u32,
+    /// Whether only calls that ended ok fill the budget.
+    pub budget_from_successes: bool,
+    /// Whether fewer retries are made where few of them succeed.
+    pub gate: bool,
+    /// Whether a few suppressed retries are made after all, to measure what suppression costs.
+    pub probes: bool,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self {
+            attempts: 3,
+            budget_percent: 10,
+            budget_min_per_second: 1,
+            budget_from_successes: false,
+            gate: false,
+            probes: true,
+        }
+    }
+}
+
+impl RetryConfig {
+    fn policy(&self) -> RetryPolicy {
+        // Envoy's own policy says which methods and errors may be sent again.
+        let mut policy = RetryPolicy::attempts(self.attempts)
+            .budget_percent(self.budget_percent)
+            .budget_min_per_second(self.budget_min_per_second)
+            .backoff(Duration::ZERO, Duration::ZERO)
+            .unsafe_methods();
+        if self.budget_from_successes {
+            policy = policy.budget_from_successes();
+        }
+        if self.gate {
+            policy = policy.gate();
+        }
+        if !self.probes {
+            policy = policy.no_probes();
+        }
+        policy
+    }
 }
 
 /// A configuration that cannot be meant.
@@ -114,12 +156,14 @@ pub enum ConfigError {
     )]
     NoService,
     /// The filter is none that there is.
-    #[error("{field} is {value:?}; allowed is inbound or outbound")]
+    #[error("{field} is {value:?}; allowed is {allowed}")]
     Filter {
         /// Where it is said.
         field: &'static str,
         /// What was typed.
         value: String,
+        /// What would be right.
+        allowed: &'static str,
     },
     /// What the agent refuses.
     #[error(transparent)]
@@ -164,7 +208,14 @@ impl FilterConfig {
     ///
     /// A name of no filter.
     pub fn take_direction(&mut self) -> Result<Option<Direction>, ConfigError> {
-        self.filter.take().map(|name| Direction::parse("filter", &name)).transpose()
+        let Some(value) = self.filter.take() else { return Ok(None) };
+        match value.as_str() {
+            "inbound" => Ok(Some(Direction::Inbound)),
+            "outbound" => Ok(Some(Direction::Outbound)),
+            _ => {
+                Err(ConfigError::Filter { field: "filter", value, allowed: "inbound or outbound" })
+            }
+        }
     }
 
     /// The configuration of the agent.
@@ -181,6 +232,9 @@ impl FilterConfig {
             let name = callee.name.clone().unwrap_or_else(|| crate::callee::of_cluster(cluster));
             if callee.untrusted {
                 agent.untrusted(&name);
+            }
+            if let Some(retry) = &callee.retry {
+                agent.retry(&name, retry.policy());
             }
             if let Some(class) = &callee.class {
                 agent.override_class(&name, parse_class(cluster, class)?);

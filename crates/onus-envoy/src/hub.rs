@@ -96,6 +96,11 @@ impl Service {
         &self.config
     }
 
+    /// Whether the attempts at some callee are to be watched.
+    pub(crate) fn has_policies(&self) -> bool {
+        self.config.callees.values().any(|callee| callee.retry.is_some())
+    }
+
     /// Tells Envoy what was counted since the last time, a few seconds ago or more.
     pub fn export(&self, counters: &mut impl Counters, now: Timestamp) {
         self.export.follow(counters, now);

@@ -6,8 +6,11 @@
 //! here knows how Envoy is called: that is behind the trait [`Stream`]. `onus-envoy-module` (a
 //! dynamic module) and `onus-envoy-wasm` sit above and implement it.
 
+mod attempt;
 mod block;
 mod callee;
+mod calling;
+mod calls;
 mod config;
 mod hub;
 mod inbound;
@@ -20,10 +23,11 @@ mod stream;
 
 pub use onus_agent::{Agent, SwitchFile, Timestamp};
 
-pub use config::{CalleeConfig, ConfigError, Direction, FilterConfig};
+pub use attempt::AttemptFilter;
+pub use config::{CalleeConfig, ConfigError, Direction, FilterConfig, RetryConfig};
 pub use hub::{Hub, Service};
 pub use inbound::InboundFilter;
 pub use log_text::log_text;
 pub use outbound::OutboundFilter;
 pub use stats::{Counters, FAMILIES, Family};
-pub use stream::{Block, Shared, Stream};
+pub use stream::{Block, Clock, Shared, Stream};

@@ -1,64 +1,50 @@
-//! The filter behind the application: a call and the attempts that Envoy makes of it.
+//! The filter behind the application: a call and its final answer.
 
+use std::cell::RefCell;
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use onus_agent::classify::{self, Answer};
 use onus_agent::correlator::Token;
-use onus_agent::{
-    Agent, CallError, CallStart, Draw, FailedAttempt, Inbound, MethodKind, Mode, Outbound, Relay,
-    trace_context,
-};
+use onus_agent::{Agent, CallStart, Inbound, Mode, classify, trace_context};
 
 use crate::block::Lines;
+use crate::calling::Calling;
+use crate::calls::{self, Announced};
 use crate::hub::Service;
 use crate::inbound::{id_of, procedure};
 use crate::records;
-use crate::response_flags::{NoReply, caller_has_gone, denied_a_retry, no_reply};
-use crate::stream::{Block, Shared, Stream};
+use crate::stream::{Block, Stream};
 
 /// One call of the application beside this Envoy.
 pub struct OutboundFilter {
     service: Arc<Service>,
-    calling: Option<Calling>,
-}
-
-struct Calling {
-    call: Outbound,
-    /// Where workers share no memory: the token of the call's request, and its place in the record.
-    relay: Option<(Token, Relay)>,
-    kind: MethodKind,
-    stage: Stage,
-}
-
-/// How far the call has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// No answer, or one whose status is to come.
-    Open,
-    /// Answered without an error; the rest of the answer is to come.
-    Ok,
-    /// Nothing more can happen.
-    Over,
+    /// Shared with the filters of its attempts, if there are any: all run on one worker.
+    calling: Option<Rc<RefCell<Calling>>>,
+    /// Lets those filters find it.
+    announced: Option<Announced>,
 }
 
 impl OutboundFilter {
     /// A filter for one call.
     #[must_use]
     pub fn new(service: Arc<Service>) -> Self {
-        Self { service, calling: None }
+        Self { service, calling: None, announced: None }
     }
 
     /// The call's head is there; `ends` if the call has no body.
     pub fn on_request(&mut self, stream: &mut impl Stream, ends: bool) {
-        if self.service.agent().mode() == Mode::Off {
+        let off = self.service.agent().mode() == Mode::Off;
+        if off && !self.service.has_policies() {
             return;
         }
         let mut lines = Lines::read(stream, Block::Request, self.service.more());
-        let token = trace_context::read_token(&lines.headers);
+        let token = trace_context::read_token(&lines.headers).filter(|_| !off);
         let (agent, inbound) = self.inbound(token, &lines, stream);
-        trace_context::remove_token(&mut lines.headers);
+        if !off {
+            trace_context::remove_token(&mut lines.headers);
+        }
         let kind = classify::method_kind(&lines.method, &lines.headers);
         let callee = self.service.callee(agent, &stream.cluster());
         let procedure = procedure(agent, &lines, kind, &stream.route());
@@ -73,15 +59,19 @@ impl OutboundFilter {
         };
         let mut call = agent.call_started(edge, inbound, start, &lines.headers, now);
         call.attempt_started(&mut lines.headers, now);
-        lines.write(stream);
         let relay = token.zip(call.relay());
-        let tied = call.is_tied();
-        let mut calling = Calling { call, relay, kind, stage: Stage::Open };
+        let may_retry = call.may_retry();
+        let mut calling = Calling::new(call, kind, relay);
         if let Some(shared) = stream.shared()
-            && !(tied && calling.put(shared))
+            && !calling.put(shared)
         {
             records::count_untied(shared);
         }
+        let calling = Rc::new(RefCell::new(calling));
+        if may_retry {
+            self.announced = calls::announce(&calling, &mut lines.headers);
+        }
+        lines.write(stream);
         self.calling = Some(calling);
     }
 
@@ -106,38 +96,32 @@ impl OutboundFilter {
 
     /// The head of the answer is there that the application gets; `ends` if there is nothing more.
     pub fn on_response(&mut self, stream: &mut impl Stream, ends: bool) {
-        let Some(calling) = &mut self.calling else { return };
+        let Some(calling) = &self.calling else { return };
+        let mut calling = calling.borrow_mut();
         let mut lines = Lines::read(stream, Block::Response, self.service.more());
-        let failures = calling.call.edge().policy().failures;
-        let answer = classify::head(calling.kind, lines.status, &lines.headers, &failures);
-        calling.answered(answer, &mut lines, stream);
+        calling.answered(&mut lines, stream);
         lines.write(stream);
         if ends {
-            calling.ended();
+            calling.over();
         }
     }
 
     /// The trailers of that answer are there.
     pub fn on_trailers(&mut self, stream: &mut impl Stream) {
-        let Some(calling) = &mut self.calling else { return };
+        let Some(calling) = &self.calling else { return };
+        let mut calling = calling.borrow_mut();
         let mut lines = Lines::read(stream, Block::Trailers, self.service.more());
-        if calling.stage == Stage::Open {
-            let failures = calling.call.edge().policy().failures;
-            let answer = classify::trailers(&lines.headers, &failures);
-            calling.answered(answer, &mut lines, stream);
-        } else {
-            calling.call.hide_from_application(&mut lines.headers);
-        }
+        calling.trailed(&mut lines, stream);
         lines.write(stream);
-        calling.ended();
+        calling.over();
     }
 
     /// A part of the answer's body is there; `ends` if it is the last of the answer.
     pub fn on_body(&mut self, ends: bool) {
-        if let Some(calling) = &mut self.calling
+        if let Some(calling) = &self.calling
             && ends
         {
-            calling.ended();
+            calling.borrow_mut().over();
         }
     }
 
@@ -149,85 +133,10 @@ impl OutboundFilter {
 
     /// The stream is over, however it ended.
     pub fn on_end(&mut self, stream: &impl Stream) {
-        let Some(mut calling) = self.calling.take() else { return };
-        if calling.stage == Stage::Over {
-            return;
+        self.announced = None;
+        if let Some(calling) = self.calling.take() {
+            calling.borrow_mut().end(stream);
         }
-        let flags = stream.response_flags().unwrap_or(0);
-        match no_reply(flags).filter(|_| !caller_has_gone(flags)) {
-            Some(NoReply::Failed(error)) if calling.stage == Stage::Ok => {
-                calling.failed(error, None, stream);
-            }
-            // Given up by the application: dropped, it is judged by what it came to so far.
-            Some(_) | None => calling.note_attempts(stream),
-        }
-        let Calling { call, mut relay, .. } = calling;
-        drop(call);
-        if let (Some(shared), Some((token, relay))) = (stream.shared(), &mut relay) {
-            records::put(shared, *token, relay);
-        }
-    }
-}
-
-impl Calling {
-    /// Puts what the call came to so far into the record of its request; whether it is there.
-    fn put(&mut self, shared: &dyn Shared) -> bool {
-        let Some((token, relay)) = &mut self.relay else { return false };
-        records::put(shared, *token, relay)
-    }
-
-    fn answered(&mut self, answer: Answer, lines: &mut Lines, stream: &impl Stream) {
-        match answer {
-            Answer::Pending => {}
-            Answer::Ok => {
-                self.note_attempts(stream);
-                self.call.ok(false, || stream.now());
-                self.stage = Stage::Ok;
-            }
-            Answer::Failed(error) => {
-                let flags = stream.response_flags().unwrap_or(0);
-                let is_reply = stream.is_reply().unwrap_or(true);
-                if is_reply && denied_a_retry(flags) {
-                    self.call.denied_below();
-                }
-                match no_reply(flags).filter(|_| !is_reply) {
-                    Some(NoReply::Failed(error)) => self.failed(error, None, stream),
-                    Some(NoReply::Refused(stop)) => {
-                        self.call.refused(stop);
-                        self.stage = Stage::Over;
-                    }
-                    None => self.failed(error, Some(lines), stream),
-                }
-            }
-        }
-        self.call.hide_from_application(&mut lines.headers);
-        if let Some(shared) = stream.shared() {
-            self.put(shared);
-        }
-    }
-
-    fn failed(&mut self, error: CallError, lines: Option<&Lines>, stream: &impl Stream) {
-        self.note_attempts(stream);
-        let failed = FailedAttempt {
-            error,
-            headers: lines.map(|lines| &lines.headers),
-            replayable: false,
-            body_broke: false,
-            wall: stream.wall(),
-        };
-        self.call.attempt_failed(&failed, stream.now(), Draw::from_bits(stream.bits()));
-        self.stage = Stage::Over;
-    }
-
-    fn note_attempts(&mut self, stream: &impl Stream) {
-        if let Some(attempts) = stream.attempts() {
-            self.call.attempts_below(attempts);
-        }
-    }
-
-    /// The answer has been handed on to its end.
-    fn ended(&mut self) {
-        self.stage = Stage::Over;
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use onus_agent::Timestamp;
 
 /// One request and its response, as Envoy shows it to a filter during a hook.
-pub trait Stream {
+pub trait Stream: Clock {
     /// Shows every line of a header block, in order; names are in lower case.
     fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8]));
 
@@ -33,7 +33,10 @@ pub trait Stream {
 
     /// The table of bytes that all workers share; `None` where they share memory.
     fn shared(&self) -> Option<&dyn Shared>;
+}
 
+/// Time and chance, as the process has them.
+pub trait Clock {
     /// The time, from whatever start.
     fn now(&self) -> Timestamp;
 

@@ -21,7 +21,7 @@ pub fn write_should_not_retry(headers: &mut HeaderMap) {
 }
 
 /// Removes the vetoes as [`write_vetoes`] writes them.
-pub(super) fn remove_own(headers: &mut HeaderMap) {
+pub(crate) fn remove_own(headers: &mut HeaderMap) {
     headers.remove(&ENVOY_RATELIMITED);
     let own = headers.get(&GRPC_PUSHBACK).is_some_and(|value| value == REFUSED);
     if own {

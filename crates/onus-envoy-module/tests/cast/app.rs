@@ -5,7 +5,7 @@ use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,6 +32,7 @@ pub(crate) struct App {
     pub(crate) protocol: Protocol,
     pub(crate) address: SocketAddr,
     handled: AtomicU64,
+    requests: Mutex<Vec<HeaderMap>>,
     client: Client,
     /// Where its Envoy takes calls.
     outbound: OnceLock<SocketAddr>,
@@ -49,6 +50,7 @@ impl App {
             protocol,
             address: listener.local_addr().unwrap(),
             handled: AtomicU64::new(0),
+            requests: Mutex::default(),
             client: Client::new(protocol),
             outbound: OnceLock::new(),
             server: OnceLock::new(),
@@ -128,6 +130,14 @@ impl App {
         self.handled.load(Ordering::Relaxed)
     }
 
+    /// The line of that name in each request that it has handled; empty without one.
+    pub(crate) fn seen(&self, name: &str) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        let line =
+            |headers: &HeaderMap| headers.get(name).map(|line| line.to_str().unwrap().into());
+        requests.iter().map(|headers| line(headers).unwrap_or_default()).collect()
+    }
+
     /// Ends it as a crash does.
     pub(crate) fn stop(&self) {
         if let Some(server) = self.server.get() {
@@ -188,6 +198,7 @@ async fn serve(listener: TcpListener, app: Arc<App>, handler: Handler) {
         let (app, handler) = (app.clone(), handler.clone());
         let front = service_fn(move |request: Request<Incoming>| {
             app.handled.fetch_add(1, Ordering::Relaxed);
+            app.requests.lock().unwrap().push(request.headers().clone());
             let reply = handler(app.clone(), request.headers().clone());
             async move { Ok::<_, std::convert::Infallible>(reply.await) }
         });

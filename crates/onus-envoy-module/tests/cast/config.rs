@@ -22,6 +22,8 @@ pub(crate) enum Filters {
     None,
     /// The dynamic module, with these lines of configuration beside the service's name.
     Module(Vec<(&'static str, String)>),
+    /// The module in this mode, with its filter of attempts, and these limits on retries.
+    Attempts(&'static str, &'static str),
     /// The Wasm plugin in this mode.
     Wasm(&'static str),
 }
@@ -107,11 +109,13 @@ impl Sidecar<'_> {
                 route: {{cluster: {cluster}, timeout: 5s{retry_policy}}}
           http_filters:
 {filter}          - name: router
-            typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
-"#,
+            typed_config:
+              "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+{attempts}"#,
             any = socket("127.0.0.1:0".parse().unwrap()),
             direction = name.to_uppercase(),
             filter = self.filter(name),
+            attempts = if name == "outbound" { self.attempt_filter() } else { String::new() },
             // Istio does.
             attempt_count = self.old || self.retries == Retries::Istio,
         )
@@ -136,7 +140,12 @@ impl Sidecar<'_> {
         let lines = match self.filters {
             Filters::None => return String::new(),
             Filters::Wasm(mode) => return self.plugin(name, mode),
-            Filters::Module(lines) => lines,
+            Filters::Module(lines) => lines.clone(),
+            Filters::Attempts(mode, retry) => {
+                let callee = self.callee.0;
+                let callees = format!("{{{callee}: {{retry: {retry}}}}}");
+                vec![("mode", (*mode).to_owned()), ("callees", callees)]
+            }
         };
         let mut text = format!(
             r#"          - name: onus
@@ -151,10 +160,24 @@ impl Sidecar<'_> {
 "#,
             self.service
         );
-        for (field, value) in lines {
+        for (field, value) in &lines {
             writeln!(text, "                  {field}: {value}").unwrap();
         }
         text
+    }
+
+    /// The filter of attempts in the router, before what hands them to the connection.
+    fn attempt_filter(&self) -> String {
+        let Filters::Attempts(..) = self.filters else { return String::new() };
+        let filter = self.filter("attempt");
+        let filter: String = filter.lines().map(|line| format!("    {line}\n")).collect();
+        format!(
+            r#"              upstream_http_filters:
+{filter}              - name: envoy.filters.http.upstream_codec
+                typed_config:
+                  "@type": type.googleapis.com/envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec
+"#
+        )
     }
 
     fn plugin(&self, name: &str, mode: &str) -> String {

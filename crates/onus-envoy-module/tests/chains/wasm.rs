@@ -7,19 +7,14 @@ use crate::chains::claims::{claim, many_of_one_trace};
 async fn the_plugin_stops_the_storms_that_the_module_stops() {
     let Some(binary) = Envoy::binary_and_plugin("the_plugin_stops_the_storms") else { return };
     for (mode, protocol, retries, requests, handled) in [
-        ("enforce", Protocol::Grpc, Retries::Istio, 20, [20, 20, 20, 60]),
-        ("enforce", Protocol::Http1, Retries::On5xx(1), 50, [50, 50, 50, 100]),
-        ("observe", Protocol::Http1, Retries::On5xx(1), 10, [10, 20, 40, 80]),
+        ("enforce", Protocol::Grpc, Retries::Istio, 20, &[20, 20, 20, 60][..]),
+        ("observe", Protocol::Http1, Retries::On5xx(1), 10, &[10, 20]),
     ] {
-        let filters = vec![Filters::Wasm(mode); 4];
+        // Each Envoy compiles the plugin, which is the slow part.
+        let filters = vec![Filters::Wasm(mode); handled.len()];
         let chain = Chain::broken_at_its_end(&binary, protocol, &filters, retries).await;
         let seen = chain.send(requests, &[]).await;
-        assert_eq!(
-            chain.handled(),
-            handled,
-            "{mode} {protocol:?}: {seen:?}\n{}",
-            chain.envoys[3].log()
-        );
+        assert_eq!(chain.handled(), handled, "{mode} {protocol:?}: {seen:?}");
     }
 }
 
@@ -55,5 +50,5 @@ async fn the_plugin_tells_own_errors_from_those_of_dependencies() {
 async fn the_plugin_does_not_confuse_concurrent_requests_of_one_trace() {
     // [correlate-1]
     let Some(binary) = Envoy::binary_and_plugin("the_plugin_does_not_confuse") else { return };
-    many_of_one_trace(&binary, &Filters::Wasm("enforce"), 1_600).await;
+    many_of_one_trace(&binary, &Filters::Wasm("enforce"), 800).await;
 }

@@ -97,7 +97,7 @@ async fn a_wrong_configuration_is_refused_with_the_field() {
     for (filter, says) in [
         (
             module("in", json!({"service": "a"})),
-            "filter_name is \"in\"; allowed is inbound or outbound",
+            "filter_name is \"in\"; allowed is inbound, outbound or attempt",
         ),
         (
             module("inbound", json!({})),

@@ -1,0 +1,234 @@
+//! One call as the filters of its stream and of its attempts see it.
+
+use onus_agent::classify::{self, Answer};
+use onus_agent::correlator::Token;
+use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, Stop, Verdict};
+
+use crate::block::Lines;
+use crate::records;
+use crate::response_flags::{NoReply, caller_has_gone, denied_a_retry, no_reply};
+use crate::stream::{Clock, Shared, Stream};
+
+/// A call on its way, and the answer that comes of it.
+pub(crate) struct Calling {
+    /// `None` when nothing more can happen.
+    call: Option<Outbound>,
+    /// Where workers share no memory: the token of the call's request, and its place in the record.
+    relay: Option<(Token, Relay)>,
+    kind: MethodKind,
+    stage: Stage,
+}
+
+/// How far the call has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// An attempt is under way that no filter watches.
+    Open,
+    /// An attempt is under way whose filter will tell.
+    Watched,
+    /// An attempt has failed, and another may follow; Envoy makes it or not.
+    Failed,
+    /// Answered without an error; the rest of the answer is to come.
+    Ok,
+    /// The call has failed for good.
+    Stopped,
+}
+
+impl Calling {
+    pub(crate) fn new(call: Outbound, kind: MethodKind, relay: Option<(Token, Relay)>) -> Self {
+        Self { call: Some(call), relay, kind, stage: Stage::Open }
+    }
+
+    /// Puts what the call came to so far into the record of its request; whether it is there.
+    pub(crate) fn put(&mut self, shared: &dyn Shared) -> bool {
+        let Some((token, relay)) = &mut self.relay else { return false };
+        records::put(shared, *token, relay)
+    }
+
+    /// An attempt leaves whose filter watches it.
+    pub(crate) fn attempt_started(&mut self, lines: &mut Lines, stream: &impl Stream) {
+        let Some(call) = &mut self.call else { return };
+        // The first was told when the call started. One that follows a stop is Envoy's own.
+        if self.stage == Stage::Failed {
+            call.attempt_started(&mut lines.headers, || stream.now());
+        }
+        if matches!(self.stage, Stage::Open | Stage::Failed) {
+            self.stage = Stage::Watched;
+        }
+    }
+
+    /// The watched attempt is answered; whether the answer failed and another attempt may follow.
+    pub(crate) fn attempt_answered(&mut self, lines: &mut Lines, stream: &impl Stream) -> bool {
+        if self.stage != Stage::Watched {
+            return false;
+        }
+        match self.classify(lines) {
+            Answer::Ok => {
+                self.succeeded(stream);
+                false
+            }
+            // Envoy cannot retry what it has begun to hand on.
+            Answer::Pending => {
+                self.stage = Stage::Open;
+                false
+            }
+            Answer::Failed(error) => {
+                let verdict = self.failed(error, Some(lines), true, stream);
+                if let (Some(call), Some(verdict)) = (&self.call, verdict) {
+                    call.tell_layer_below(&verdict, &mut lines.headers);
+                }
+                self.stage == Stage::Failed
+            }
+        }
+    }
+
+    /// The watched attempt ended without an answer.
+    pub(crate) fn attempt_lost(&mut self, clock: &impl Clock) {
+        if self.stage == Stage::Watched {
+            self.failed(CallError::Reset, None, true, clock);
+        }
+    }
+
+    /// The answer is there that the application gets.
+    pub(crate) fn answered(&mut self, lines: &mut Lines, stream: &impl Stream) {
+        match self.stage {
+            Stage::Open | Stage::Watched => self.finally_answered(lines, stream),
+            Stage::Failed => self.not_retried(),
+            // A veto cannot stop a retry after silence, and this one was worth it.
+            Stage::Stopped if self.classify(lines) == Answer::Ok => self.succeeded(stream),
+            Stage::Ok | Stage::Stopped => {}
+        }
+        if let Some(call) = &self.call {
+            call.hide_from_application(&mut lines.headers);
+        }
+        if let Some(shared) = stream.shared() {
+            self.put(shared);
+        }
+    }
+
+    /// The trailers of that answer are there.
+    pub(crate) fn trailed(&mut self, lines: &mut Lines, stream: &impl Stream) {
+        let Some(call) = &self.call else { return };
+        if self.stage == Stage::Open {
+            let failures = call.edge().policy().failures;
+            match classify::trailers(&lines.headers, &failures) {
+                Answer::Ok | Answer::Pending => self.succeeded(stream),
+                Answer::Failed(error) => {
+                    self.note_attempts(stream);
+                    self.failed(error, Some(lines), false, stream);
+                }
+            }
+        }
+        if let Some(call) = &self.call {
+            call.hide_from_application(&mut lines.headers);
+        }
+        if let Some(shared) = stream.shared() {
+            self.put(shared);
+        }
+    }
+
+    /// The answer has been handed on to its end.
+    pub(crate) fn over(&mut self) {
+        self.call = None;
+    }
+
+    /// The stream is over, however it ended.
+    pub(crate) fn end(&mut self, stream: &impl Stream) {
+        let flags = stream.response_flags().unwrap_or(0);
+        match no_reply(flags).filter(|_| !caller_has_gone(flags)) {
+            Some(NoReply::Failed(error)) if self.stage == Stage::Ok => {
+                self.failed(error, None, false, stream);
+            }
+            // Given up by the application: dropped, it is judged by what it came to so far.
+            Some(_) | None => self.note_attempts(stream),
+        }
+        if self.call.take().is_some()
+            && let Some(shared) = stream.shared()
+        {
+            self.put(shared);
+        }
+    }
+
+    fn classify(&self, lines: &Lines) -> Answer {
+        let Some(call) = &self.call else { return Answer::Ok };
+        let failures = call.edge().policy().failures;
+        classify::head(self.kind, lines.status, &lines.headers, &failures)
+    }
+
+    fn finally_answered(&mut self, lines: &Lines, stream: &impl Stream) {
+        match self.classify(lines) {
+            Answer::Pending => self.stage = Stage::Open,
+            Answer::Ok => self.succeeded(stream),
+            Answer::Failed(error) => {
+                let flags = stream.response_flags().unwrap_or(0);
+                let is_reply = stream.is_reply().unwrap_or(true);
+                self.note_attempts(stream);
+                if let Some(call) = self.call.as_mut().filter(|_| is_reply && denied_a_retry(flags))
+                {
+                    call.denied_below();
+                }
+                match no_reply(flags).filter(|_| !is_reply) {
+                    Some(NoReply::Failed(error)) => {
+                        self.failed(error, None, false, stream);
+                    }
+                    Some(NoReply::Refused(stop)) => self.refused(stop),
+                    None => {
+                        self.failed(error, Some(lines), false, stream);
+                    }
+                }
+            }
+        }
+    }
+
+    fn succeeded(&mut self, stream: &impl Stream) {
+        self.note_attempts(stream);
+        if let Some(call) = &mut self.call {
+            call.ok(false, || stream.now());
+        }
+        self.stage = Stage::Ok;
+    }
+
+    fn failed(
+        &mut self,
+        error: CallError,
+        lines: Option<&Lines>,
+        replayable: bool,
+        clock: &impl Clock,
+    ) -> Option<Verdict> {
+        let failed = FailedAttempt {
+            error,
+            headers: lines.map(|lines| &lines.headers),
+            replayable,
+            body_broke: false,
+            wall: clock.wall(),
+        };
+        let draw = Draw::from_bits(clock.bits());
+        let verdict = self.call.as_mut()?.attempt_failed(&failed, clock.now(), draw);
+        self.stage = match verdict {
+            Verdict::Retry(_) => Stage::Failed,
+            Verdict::Stop(_) => Stage::Stopped,
+        };
+        Some(verdict)
+    }
+
+    /// Another attempt was allowed, and Envoy made none.
+    fn not_retried(&mut self) {
+        self.refused(Stop::NotConfigured);
+    }
+
+    fn refused(&mut self, stop: Stop) {
+        if let Some(call) = &mut self.call {
+            call.refused(stop);
+        }
+        self.stage = Stage::Stopped;
+    }
+
+    /// Where no filter watches the attempts, Envoy's count of them is all that is known.
+    fn note_attempts(&mut self, stream: &impl Stream) {
+        if self.stage == Stage::Open
+            && let (Some(call), Some(attempts)) = (&mut self.call, stream.attempts())
+        {
+            call.attempts_below(attempts);
+        }
+    }
+}
