@@ -1,5 +1,6 @@
 //! One call as the filters of its stream and of its attempts see it.
 
+use http::HeaderMap;
 use onus_agent::classify::{self, Answer};
 use onus_agent::correlator::Token;
 use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, Stop, Verdict};
@@ -17,6 +18,8 @@ pub(crate) struct Calling {
     relay: Option<(Token, Relay)>,
     kind: MethodKind,
     stage: Stage,
+    /// Attempts that a filter has watched.
+    watched: u32,
 }
 
 /// How far the call has come.
@@ -36,7 +39,7 @@ enum Stage {
 
 impl Calling {
     pub(crate) fn new(call: Outbound, kind: MethodKind, relay: Option<(Token, Relay)>) -> Self {
-        Self { call: Some(call), relay, kind, stage: Stage::Open }
+        Self { call: Some(call), relay, kind, stage: Stage::Open, watched: 0 }
     }
 
     /// Puts what the call came to so far into the record of its request; whether it is there.
@@ -54,6 +57,7 @@ impl Calling {
         }
         if matches!(self.stage, Stage::Open | Stage::Failed) {
             self.stage = Stage::Watched;
+            self.watched += 1;
         }
     }
 
@@ -91,6 +95,7 @@ impl Calling {
 
     /// The answer is there that the application gets.
     pub(crate) fn answered(&mut self, lines: &mut Lines, stream: &impl Stream) {
+        self.note_unwatched(stream);
         match self.stage {
             Stage::Open | Stage::Watched => self.finally_answered(lines, stream),
             Stage::Failed => self.not_retried(),
@@ -140,7 +145,10 @@ impl Calling {
                 self.failed(error, None, false, stream);
             }
             // Given up by the application: dropped, it is judged by what it came to so far.
-            Some(_) | None => self.note_attempts(stream),
+            Some(_) | None => {
+                self.note_unwatched(stream);
+                self.note_attempts(stream);
+            }
         }
         if self.call.take().is_some()
             && let Some(shared) = stream.shared()
@@ -223,12 +231,25 @@ impl Calling {
         self.stage = Stage::Stopped;
     }
 
+    /// Envoy has made attempts after the last one that was watched. The filter of an attempt that got
+    /// no answer cannot hand the call on to the next one.
+    fn note_unwatched(&mut self, stream: &impl Stream) {
+        let made = stream.attempts().unwrap_or(0);
+        if self.stage == Stage::Failed
+            && made > self.watched
+            && let Some(call) = &mut self.call
+        {
+            call.attempt_started(&mut HeaderMap::new(), || stream.now());
+            self.stage = Stage::Open;
+        }
+    }
+
     /// Where no filter watches the attempts, Envoy's count of them is all that is known.
     fn note_attempts(&mut self, stream: &impl Stream) {
         if self.stage == Stage::Open
             && let (Some(call), Some(attempts)) = (&mut self.call, stream.attempts())
         {
-            call.attempts_below(attempts);
+            call.attempts_below(attempts.saturating_sub(self.watched));
         }
     }
 }

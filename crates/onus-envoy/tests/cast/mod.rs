@@ -1,0 +1,5 @@
+//! What plays Envoy.
+
+mod stream;
+
+pub(crate) use stream::Played;

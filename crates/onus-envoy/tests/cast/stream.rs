@@ -1,0 +1,121 @@
+//! A stream that a test plays.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
+
+/// A stream as Envoy would show it. Pseudo headers stand beside the others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Played {
+    pub(crate) request: HeaderMap,
+    pub(crate) response: HeaderMap,
+    pub(crate) trailers: HeaderMap,
+    pub(crate) status: u16,
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) cluster: String,
+    pub(crate) attempts: Option<u32>,
+    pub(crate) is_reply: Option<bool>,
+    pub(crate) flags: Option<u64>,
+    pub(crate) now: Timestamp,
+    pub(crate) bits: Cell<u64>,
+    /// Blocks that were written to, by how often.
+    pub(crate) writes: BTreeMap<&'static str, u32>,
+}
+
+impl Played {
+    /// A request with these headers, `GET /` unless changed.
+    pub(crate) fn request(request: HeaderMap) -> Self {
+        // An Envoy that tells all there is.
+        let (attempts, is_reply, flags) = (Some(1), Some(true), Some(0));
+        let (method, path, status) = ("GET", "/", 200);
+        Self { request, method, path, status, attempts, is_reply, flags, ..Self::default() }
+    }
+
+    fn block(&mut self, block: Block) -> &mut HeaderMap {
+        match block {
+            Block::Request => &mut self.request,
+            Block::Response => &mut self.response,
+            Block::Trailers => &mut self.trailers,
+        }
+    }
+
+    fn count(&mut self, block: Block) {
+        let name = match block {
+            Block::Request => "request",
+            Block::Response => "response",
+            Block::Trailers => "trailers",
+        };
+        *self.writes.entry(name).or_default() += 1;
+    }
+}
+
+impl Stream for Played {
+    fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8])) {
+        let (lines, pseudo) = match block {
+            Block::Request => {
+                each(":path", self.path.as_bytes());
+                (&self.request, (":method", self.method.to_owned()))
+            }
+            Block::Response => (&self.response, (":status", self.status.to_string())),
+            Block::Trailers => (&self.trailers, ("x-nothing", String::new())),
+        };
+        each(pseudo.0, pseudo.1.as_bytes());
+        for (name, value) in lines {
+            each(name.as_str(), value.as_bytes());
+        }
+    }
+
+    fn set(&mut self, block: Block, name: &str, value: &[u8]) {
+        self.count(block);
+        let name: HeaderName = name.parse().unwrap();
+        self.block(block).insert(name, HeaderValue::from_bytes(value).unwrap());
+    }
+
+    fn remove(&mut self, block: Block, name: &str) {
+        self.count(block);
+        self.block(block).remove(name);
+    }
+
+    fn cluster(&self) -> String {
+        self.cluster.clone()
+    }
+
+    fn route(&self) -> String {
+        String::new()
+    }
+
+    fn attempts(&self) -> Option<u32> {
+        self.attempts
+    }
+
+    fn is_reply(&self) -> Option<bool> {
+        self.is_reply
+    }
+
+    fn response_flags(&self) -> Option<u64> {
+        self.flags
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
+}
+
+impl Clock for Played {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn wall(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+
+    fn bits(&self) -> u64 {
+        // No gate in the way, no probe, and no tick of a minute.
+        self.bits.get() | 0xffff_0001
+    }
+}

@@ -1,0 +1,1 @@
+//! Single streams through single filters.
