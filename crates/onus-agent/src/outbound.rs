@@ -1,13 +1,15 @@
 //! One logical call of this service, as the hosts hold it.
 
+mod below;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
 use onus_core::{
-    Arm, BrakeEvent, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, Retry, RetryCause,
-    SlotId, Stop, Terms, Timestamp, Verdict,
+    Arm, BrakeEvent, CalleeClaim, Draw, Failure, MethodKind, OutboundCall, RetryCause, SlotId,
+    Stop, Terms, Timestamp, Verdict,
 };
 
 use crate::agent::Agent;
@@ -211,22 +213,6 @@ impl Outbound {
         }
     }
 
-    /// A layer below has made so many attempts of the one under way, as the host can see for
-    /// itself: an Envoy filter knows the attempts of its router. To be told before what the attempt
-    /// came to, or before the call is given up.
-    pub fn attempts_below(&mut self, attempts: u32) {
-        self.call.on_attempts_below(attempts);
-        if let Owner::Request(inbound, slot) = &self.owner {
-            inbound.on_attempt(*slot, self.call.tries());
-        }
-    }
-
-    /// A layer below would have made another attempt, and its own budget or breaker refused it. To
-    /// be told before what the last attempt came to.
-    pub fn denied_below(&mut self) {
-        self.call.on_denied_below();
-    }
-
     fn retry_sent(&mut self) {
         self.call.on_sent();
         if let Owner::Request(inbound, slot) = &self.owner {
@@ -389,17 +375,6 @@ impl Outbound {
             // A success has no claim to hide, nearly always.
             let read = claims.read(headers);
             claims.hide_from_handler(headers, &read);
-        }
-    }
-
-    /// Makes a failed answer say to the layer below that retries what `verdict` says: it obeys vetoes,
-    /// and knows of no verdict.
-    pub fn tell_layer_below(&self, verdict: &Verdict, headers: &mut HeaderMap) {
-        match verdict {
-            Verdict::Stop(stop) if stop.is_refusal() => wire::write_vetoes(headers, false),
-            // What the callee's veto forbids is tried all the same.
-            Verdict::Retry(Retry { cause: RetryCause::Probe, .. }) => wire::remove_vetoes(headers),
-            Verdict::Stop(_) | Verdict::Retry(_) => {}
         }
     }
 

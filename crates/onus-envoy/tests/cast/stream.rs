@@ -7,6 +7,8 @@ use std::time::SystemTime;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
 
+use super::table::Table;
+
 /// A stream as Envoy would show it. Pseudo headers stand beside the others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Played {
@@ -22,6 +24,8 @@ pub(crate) struct Played {
     pub(crate) flags: Option<u64>,
     pub(crate) now: Timestamp,
     pub(crate) bits: Cell<u64>,
+    /// What workers share, where they share no memory.
+    pub(crate) table: Option<Table>,
     /// Blocks that were written to, by how often.
     pub(crate) writes: BTreeMap<&'static str, u32>,
 }
@@ -101,7 +105,7 @@ impl Stream for Played {
     }
 
     fn shared(&self) -> Option<&dyn Shared> {
-        None
+        self.table.as_ref().map(|table| table as &dyn Shared)
     }
 }
 

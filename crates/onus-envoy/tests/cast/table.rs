@@ -1,0 +1,50 @@
+//! The table of bytes that workers share, as a test plays it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use onus_envoy::Shared;
+
+/// One worker's view of the table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    bytes: Rc<RefCell<BTreeMap<String, Version>>>,
+    worker: u16,
+}
+
+/// What stands under a key, and the number of its version.
+type Version = (Vec<u8>, u32);
+
+impl Table {
+    /// The same table, as another worker sees it.
+    pub(crate) fn of_worker(&self, worker: u16) -> Self {
+        Self { worker, ..self.clone() }
+    }
+
+    /// How many keys there are, and how many bytes under them.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let bytes = self.bytes.borrow();
+        (bytes.len(), bytes.values().map(|(value, _)| value.len()).sum())
+    }
+}
+
+impl Shared for Table {
+    fn get(&self, key: &str) -> Option<(Vec<u8>, u32)> {
+        self.bytes.borrow().get(key).cloned()
+    }
+
+    fn set(&self, key: &str, value: &[u8], version: u32) -> bool {
+        let mut bytes = self.bytes.borrow_mut();
+        let is = bytes.get(key).map_or(0, |(_, version)| *version);
+        if version != 0 && version != is {
+            return false;
+        }
+        bytes.insert(key.to_owned(), (value.to_vec(), is + 1));
+        true
+    }
+
+    fn worker(&self) -> u16 {
+        self.worker
+    }
+}
