@@ -1,5 +1,6 @@
 //! A header block between Envoy and the agent: the few lines that ownership reads or writes.
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use onus_agent::wire;
 
@@ -26,29 +27,38 @@ impl Lines {
     pub(crate) fn read(stream: &impl Stream, block: Block, more: &[HeaderName]) -> Self {
         let mut lines = Self {
             block,
-            before: Vec::with_capacity(8),
+            before: Vec::new(),
             headers: HeaderMap::new(),
             method: Method::GET,
             path: String::new(),
             status: StatusCode::OK,
         };
-        stream.each_line(block, &mut |name, value| lines.take(name, value, more));
-        lines
-    }
-
-    fn take(&mut self, name: &str, value: &[u8], more: &[HeaderName]) {
-        match name {
-            ":method" => self.method = Method::from_bytes(value).unwrap_or_default(),
-            ":path" => self.path = String::from_utf8_lossy(value).into_owned(),
-            ":status" => self.status = StatusCode::from_bytes(value).unwrap_or_default(),
+        // One buffer for all values, which then share it.
+        let mut text = Vec::with_capacity(256);
+        let mut ends = Vec::with_capacity(8);
+        stream.each_line(block, &mut |name, value| match name {
+            ":method" => lines.method = Method::from_bytes(value).unwrap_or_default(),
+            ":path" => lines.path = String::from_utf8_lossy(value).into_owned(),
+            ":status" => lines.status = StatusCode::from_bytes(value).unwrap_or_default(),
             _ => {
-                let Some(name) = known(name, more) else { return };
-                let Ok(value) = HeaderValue::from_bytes(value) else { return };
-                if self.headers.try_append(name.clone(), value.clone()).is_ok() {
-                    self.before.push((name, value));
+                if let Some(name) = known(name, more) {
+                    text.extend_from_slice(value);
+                    ends.push((name, text.len()));
                 }
             }
+        });
+        let text = Bytes::from(text);
+        let mut start = 0;
+        lines.before.reserve(ends.len());
+        for (name, end) in ends {
+            let value = HeaderValue::from_maybe_shared(text.slice(start..end));
+            start = end;
+            let Ok(value) = value else { continue };
+            if lines.headers.try_append(name.clone(), value.clone()).is_ok() {
+                lines.before.push((name, value));
+            }
         }
+        lines
     }
 
     /// The path without its query.
@@ -59,23 +69,38 @@ impl Lines {
     /// Makes Envoy's block say what the agent has made of it.
     pub(crate) fn write(self, stream: &mut impl Stream) {
         let Self { block, before, headers, .. } = self;
+        let same = |((name, value), (other, is)): (&(HeaderName, HeaderValue), (_, _))| {
+            name == other && value == is
+        };
+        // Nearly every answer.
+        if before.len() == headers.len() && before.iter().zip(&headers).all(same) {
+            return;
+        }
+        let before = before.as_slice();
+        // Blocks have a few lines: to compare them all costs less than to hash a name.
+        let was = |name: &HeaderName| {
+            let name = name.clone();
+            before.iter().filter(move |(other, _)| *other == name).map(|(_, value)| value)
+        };
         for (at, (name, _)) in before.iter().enumerate() {
             let first = before[..at].iter().all(|(earlier, _)| earlier != name);
-            if first && !headers.contains_key(name) {
+            if first && !headers.keys().any(|kept| kept == name) {
                 stream.remove(block, name.as_str());
             }
         }
-        for name in headers.keys() {
-            let was = before.iter().filter(|(other, _)| other == name).map(|(_, value)| value);
-            if was.eq(headers.get_all(name)) {
-                continue;
-            }
+        for (name, value) in &headers {
+            let is = headers.iter().filter(|(other, _)| *other == name).map(|(_, value)| value);
             // What ownership writes has one line.
-            if let Some(value) = headers.get(name) {
+            if !was(name).eq(is) {
                 stream.set(block, name.as_str(), value.as_bytes());
             }
         }
     }
+}
+
+/// Whether ownership knows a header of this name.
+pub(crate) fn is_known(name: &HeaderName) -> bool {
+    known(name.as_str(), &[]).is_some()
 }
 
 /// The name, if ownership or the filter's configuration knows it.

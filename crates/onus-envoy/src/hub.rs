@@ -9,6 +9,7 @@ use http::HeaderName;
 use onus_agent::correlator::{Found, Token};
 use onus_agent::{Agent, Inbound, Symbol, Timestamp};
 
+use crate::block;
 use crate::callee;
 use crate::config::{ConfigError, FilterConfig};
 use crate::stats::{Counters, Export};
@@ -80,6 +81,7 @@ impl Service {
         let ids = config.id_headers()?;
         let mut more = ids.clone();
         more.extend(agent.claim_alias().cloned());
+        more.retain(|name| !block::is_known(name));
         let export = Export::new(&agent);
         Ok(Self { config, agent, ids, more, before, export })
     }

@@ -42,6 +42,13 @@ impl Token {
         self.index
     }
 
+    /// The token's text; each request has one, so it is not left to the formatter.
+    pub(crate) fn text(self) -> [u8; Self::TEXT_LEN] {
+        let bits = self.bits();
+        let digit = |at: usize| b"0123456789abcdef"[(bits >> (60 - 4 * at)) as usize & 0xf];
+        std::array::from_fn(digit)
+    }
+
     pub(super) const fn bits(self) -> u64 {
         (self.generation as u64) << 32 | self.index as u64
     }
@@ -53,7 +60,9 @@ impl Token {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.bits())
+        let text = self.text();
+        // Digits are text.
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
