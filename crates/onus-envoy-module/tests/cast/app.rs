@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
-use http_body_util::Full;
+use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -19,10 +17,10 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::http::{Client, Protocol, answer};
+use super::http::{Answer, Client, Protocol, answer};
 
 /// What an application answers.
-pub(crate) type Reply = Pin<Box<dyn Future<Output = Response<Full<Bytes>>> + Send>>;
+pub(crate) type Reply = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// How an application works.
 type Handler = Arc<dyn Fn(Arc<App>, HeaderMap) -> Reply + Send + Sync>;

@@ -1,10 +1,13 @@
 //! HTTP as the applications and the client of the tests speak it.
 
+use std::convert::Infallible;
+use std::future::ready;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Empty, Full};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self, Client as Pool};
 use hyper_util::rt::TokioExecutor;
@@ -15,11 +18,17 @@ pub(crate) enum Protocol {
     Http1,
     Http2,
     Grpc,
+    /// With the status in trailers, behind a message.
+    GrpcTrailers,
 }
 
 impl Protocol {
     pub(crate) fn is_http2(self) -> bool {
         self != Self::Http1
+    }
+
+    fn is_grpc(self) -> bool {
+        matches!(self, Self::Grpc | Self::GrpcTrailers)
     }
 }
 
@@ -66,7 +75,7 @@ impl Client {
         let uri = format!("http://{to}/test.Chain/Call");
         let mut request = Request::builder().uri(uri).body(Full::default()).unwrap();
         *request.headers_mut() = headers.clone();
-        if self.protocol == Protocol::Grpc {
+        if self.protocol.is_grpc() {
             *request.method_mut() = Method::POST;
             let grpc = "application/grpc".parse().unwrap();
             request.headers_mut().insert("content-type", grpc);
@@ -86,16 +95,33 @@ impl Client {
     }
 }
 
-/// A request's answer without a body: for gRPC one header block.
-pub(crate) fn answer(protocol: Protocol, failed: bool) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
-    if protocol == Protocol::Grpc {
-        let status = if failed { "14" } else { "0" };
-        let headers = response.headers_mut();
-        headers.insert("content-type", "application/grpc".parse().unwrap());
-        headers.insert("grpc-status", status.parse().unwrap());
-    } else if failed {
-        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+/// What applications answer with.
+pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// The answer to a request.
+pub(crate) fn answer(protocol: Protocol, failed: bool) -> Answer {
+    let status = HeaderValue::from_static(if failed { "14" } else { "0" });
+    let message = Full::new(Bytes::from_static(&[0, 0, 0, 0, 0]));
+    let mut response = Response::new(match protocol {
+        Protocol::GrpcTrailers => {
+            let trailers = [(HeaderName::from_static("grpc-status"), status.clone())];
+            message.with_trailers(ready(Some(Ok(trailers.into_iter().collect())))).boxed()
+        }
+        Protocol::Http1 | Protocol::Http2 | Protocol::Grpc => Empty::new().boxed(),
+    });
+    let grpc = HeaderValue::from_static("application/grpc");
+    match protocol {
+        Protocol::Grpc => {
+            response.headers_mut().insert("content-type", grpc);
+            response.headers_mut().insert("grpc-status", status);
+        }
+        Protocol::GrpcTrailers => {
+            response.headers_mut().insert("content-type", grpc);
+        }
+        Protocol::Http1 | Protocol::Http2 if failed => {
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        }
+        Protocol::Http1 | Protocol::Http2 => {}
     }
     response
 }

@@ -66,6 +66,25 @@ async fn claims_tell_own_errors_from_those_of_dependencies() {
 }
 
 #[tokio::test]
+async fn a_status_in_trailers_has_its_claim_there() {
+    // [wire-4]
+    let Some(binary) = Envoy::binary("a_status_in_trailers") else { return };
+    let filters = Filters::module("enforce");
+    let chain = two(&binary, Protocol::GrpcTrailers, Retries::Istio, CONTEXT, &filters).await;
+    for (plan, expected) in [
+        (Plan::Ok, ""),
+        (Plan::Own, "claimed;reason=own;origin=\"a\";hops=0"),
+        // Envoy cannot retry what it has begun to hand on, so the retry is left to callers.
+        (Plan::Dependency, "claimed;reason=handoff;origin=\"b\";hops=1"),
+        (Plan::Swallowed, ""),
+    ] {
+        let seen = chain.send(1, &[("x-plan", &plan.name())]).await;
+        assert_eq!(claim(&seen), expected, "{plan:?}");
+    }
+    assert_eq!(chain.handled(), [4, 3]);
+}
+
+#[tokio::test]
 async fn lost_context_is_claimed_and_an_id_finds_it_again() {
     // [claim-2] [correlate-4]
     let Some(binary) = Envoy::binary("lost_context_is_claimed") else { return };
