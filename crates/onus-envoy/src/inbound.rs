@@ -118,7 +118,7 @@ impl InboundFilter {
 
     /// The stream is over, however it ended.
     pub fn on_end(&mut self, stream: &impl Stream) {
-        let Some(serving) = self.serving.take() else { return };
+        let Some(mut serving) = self.serving.take() else { return };
         let now = stream.now();
         serving.adopt(stream);
         serving.close(stream);
@@ -134,10 +134,12 @@ impl InboundFilter {
 }
 
 impl Serving {
-    /// Takes over what other workers know of the request's calls.
-    fn adopt(&self, stream: &impl Stream) {
-        if let (Some(record), Some(shared)) = (&self.record, stream.shared()) {
-            record.adopt(shared, &self.inbound);
+    /// Takes over what other workers know of the request's calls, once: an error is judged by what
+    /// they have come to when it is made.
+    fn adopt(&mut self, stream: &impl Stream) {
+        let failed = self.outcome == Outcome::Failed;
+        if let (Some(record), Some(shared)) = (&mut self.record, stream.shared()) {
+            record.adopt(shared, &self.inbound, failed);
         }
     }
 

@@ -20,6 +20,7 @@ const UNTIED: &str = "onus.untied";
 pub(crate) struct Record {
     token: Token,
     untied_before: u64,
+    adopted: bool,
 }
 
 impl Record {
@@ -30,14 +31,18 @@ impl Record {
         token: Token,
     ) -> Option<(Self, Token)> {
         let token = token.of_worker(shared.worker());
-        let record = Self { token, untied_before: untied(shared) };
+        let record = Self { token, untied_before: untied(shared), adopted: false };
         let filed = shared.set(&key(token), &inbound.record(token), 0);
         filed.then_some((record, token))
     }
 
-    /// Tells the request what other workers know of its calls.
-    pub(crate) fn adopt(&self, shared: &dyn Shared, inbound: &Inbound) {
-        if untied(shared) != self.untied_before {
+    /// Tells the request what other workers know of its calls, once. What was tied to no request
+    /// matters only for one that `failed`.
+    pub(crate) fn adopt(&mut self, shared: &dyn Shared, inbound: &Inbound, failed: bool) {
+        if std::mem::replace(&mut self.adopted, true) {
+            return;
+        }
+        if failed && untied(shared) != self.untied_before {
             inbound.untied_elsewhere();
         }
         if let Some((record, _)) = shared.get(&key(self.token)) {
