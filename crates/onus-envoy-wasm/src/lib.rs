@@ -3,7 +3,7 @@
 //!
 //! One plugin is both filters; on which side of the application it stands is in its configuration,
 //! or what Envoy says of the listener. Each worker has a memory of its own, so requests are kept as
-//! records in the data that Envoy shares between workers. Decisions are [`onus_envoy`]'s; nothing
+//! records in the data that Envoy shares between workers. Decisions are `onus-envoy`'s; nothing
 //! sits above this crate but Envoy. It is empty on machines that are no Wasm.
 
 #![cfg(target_arch = "wasm32")]

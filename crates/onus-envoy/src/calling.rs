@@ -1,5 +1,7 @@
 //! One call as the filters of its stream and of its attempts see it.
 
+use std::sync::Once;
+
 use http::HeaderMap;
 use onus_agent::classify::{self, Answer};
 use onus_agent::correlator::Token;
@@ -164,6 +166,7 @@ impl Calling {
     }
 
     fn finally_answered(&mut self, lines: &Lines, stream: &impl Stream) {
+        self.tell_unwatched();
         match self.classify(lines) {
             Answer::Pending => self.stage = Stage::Open,
             Answer::Ok => self.succeeded(stream),
@@ -185,6 +188,19 @@ impl Calling {
                     }
                 }
             }
+        }
+    }
+
+    /// Limits on retries that nobody holds: told once.
+    fn tell_unwatched(&self) {
+        static TOLD: Once = Once::new();
+        if self.watched == 0 && self.call.as_ref().is_some_and(Outbound::may_retry) {
+            TOLD.call_once(|| {
+                tracing::warn!(
+                    "onus: a callee has `retry`, and no filter of attempts saw the call: put the \
+                     filter `attempt` into the router's upstream_http_filters"
+                );
+            });
         }
     }
 

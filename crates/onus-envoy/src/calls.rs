@@ -49,6 +49,11 @@ pub(crate) fn find(headers: &mut HeaderMap) -> Option<(u64, Rc<RefCell<Calling>>
     Some((id, calling))
 }
 
+/// Takes the header out where no filter of attempts was there to do so.
+pub(crate) fn clean(headers: &mut HeaderMap) {
+    headers.remove(&HEADER);
+}
+
 /// Puts the header back, for the next attempt: Envoy sends it the same head.
 pub(crate) fn write(id: u64, headers: &mut HeaderMap) {
     headers.insert(&HEADER, HeaderValue::from(id));
