@@ -37,7 +37,7 @@ impl Worker {
         let mut filter = OutboundFilter::new(self.service.clone());
         let mut stream = self.stream(state);
         // Another call, and not a repeat of the one that failed.
-        stream.path = if status == 200 { "/ok" } else { "/" };
+        stream.path = if status == 200 { "/ok" } else { "/" }.to_owned();
         filter.on_request(&mut stream, true);
         stream.status = status;
         stream.response = headers(&[("onus-claim", claim)]);
