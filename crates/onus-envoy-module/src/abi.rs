@@ -43,10 +43,6 @@ pub(crate) struct HeaderLine {
     pub(crate) value: Buffer,
 }
 
-impl HeaderLine {
-    pub(crate) const EMPTY: Self = Self { name: Buffer::EMPTY, value: Buffer::EMPTY };
-}
-
 /// Envoy's side of a filter, only to be handed back to Envoy.
 pub(crate) type EnvoyFilter = *mut c_void;
 /// Envoy's side of a filter's configuration.

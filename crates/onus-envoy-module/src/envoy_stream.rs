@@ -1,5 +1,6 @@
 //! A stream as Envoy's callbacks show it.
 
+use std::mem::MaybeUninit;
 use std::time::SystemTime;
 
 use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
@@ -50,19 +51,24 @@ impl Stream for EnvoyStream {
         let block = number_of(block);
         // SAFETY: the filter is that of the running hook.
         let len = unsafe { (self.callbacks.get_headers_size)(self.filter, block) };
-        let (mut few, mut many);
-        let lines = if len <= FEW {
-            few = [HeaderLine::EMPTY; FEW];
-            &mut few[..len]
-        } else {
-            many = vec![HeaderLine::EMPTY; len];
-            &mut many[..]
+        let mut few = [const { MaybeUninit::<HeaderLine>::uninit() }; FEW];
+        let mut many;
+        let lines = match few.get_mut(..len) {
+            Some(few) => few,
+            None => {
+                many = vec![MaybeUninit::uninit(); len];
+                many.as_mut_slice()
+            }
         };
         // SAFETY: there is room for as many lines as Envoy has said there are.
-        if !unsafe { (self.callbacks.get_headers)(self.filter, block, lines.as_mut_ptr()) } {
+        let read =
+            unsafe { (self.callbacks.get_headers)(self.filter, block, lines.as_mut_ptr().cast()) };
+        if !read {
             return;
         }
         for line in lines {
+            // SAFETY: Envoy has written every line.
+            let line = unsafe { line.assume_init() };
             // SAFETY: Envoy keeps the bytes until the hook ends or a setter is called; `each` takes
             // copies.
             let name = unsafe { line.name.bytes() };

@@ -1,6 +1,7 @@
 //! A header block between Envoy and the agent: the few lines that ownership reads or writes.
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use onus_agent::wire;
 
@@ -34,19 +35,27 @@ impl Lines {
             status: StatusCode::OK,
         };
         // One buffer for all values, which then share it.
-        let mut text = Vec::with_capacity(256);
-        let mut ends = Vec::with_capacity(8);
+        let mut text = Vec::new();
+        let mut ends = Vec::new();
         stream.each_line(block, &mut |name, value| match name {
             ":method" => lines.method = Method::from_bytes(value).unwrap_or_default(),
             ":path" => lines.path = String::from_utf8_lossy(value).into_owned(),
             ":status" => lines.status = StatusCode::from_bytes(value).unwrap_or_default(),
             _ => {
-                if let Some(name) = known(name, more) {
+                if let Some(name) = known(name, more).filter(|name| matters(name, value)) {
+                    if ends.is_empty() {
+                        text.reserve(256);
+                        ends.reserve(8);
+                    }
                     text.extend_from_slice(value);
                     ends.push((name, text.len()));
                 }
             }
         });
+        if ends.is_empty() {
+            // Nearly every answer.
+            return lines;
+        }
         let text = Bytes::from(text);
         let mut start = 0;
         lines.before.reserve(ends.len());
@@ -98,6 +107,13 @@ impl Lines {
     }
 }
 
+/// Whether a line of this name says anything: a content type does where it is gRPC.
+fn matters(name: &HeaderName, value: &[u8]) -> bool {
+    const GRPC: &[u8] = b"application/grpc";
+    *name != CONTENT_TYPE
+        || value.get(..GRPC.len()).is_some_and(|start| start.eq_ignore_ascii_case(GRPC))
+}
+
 /// Whether ownership knows a header of this name.
 pub(crate) fn is_known(name: &HeaderName) -> bool {
     known(name.as_str(), &[]).is_some()
@@ -122,7 +138,7 @@ fn known(name: &str, more: &[HeaderName]) -> Option<HeaderName> {
     known.into_iter().find(|known| known.as_str() == name).cloned()
 }
 
-static CONTENT: &[&HeaderName] = &[&http::header::CONTENT_TYPE];
+static CONTENT: &[&HeaderName] = &[&CONTENT_TYPE];
 static GRPC: &[&HeaderName] =
     &[&wire::GRPC_STATUS, &wire::GRPC_TIMEOUT, &wire::GRPC_PUSHBACK, &wire::GRPC_PREVIOUS_ATTEMPTS];
 static OWN: &[&HeaderName] = &[&wire::ONUS_CLAIM, &wire::ONUS_ATTEMPT, &wire::ONUS_MARK];
