@@ -85,7 +85,7 @@ pub struct RetryConfig {
     pub budget_percent: u32,
     /// Retries per second that are allowed whatever the traffic, 0 to 1,000.
     pub budget_min_per_second: u32,
-    /// Whether only calls that ended ok fill the budget.
+    /// Whether only calls that ended ok fill the budget, or all calls do.
     pub budget_from_successes: bool,
     /// Whether fewer retries are made where few of them succeed.
     pub gate: bool,
@@ -97,10 +97,10 @@ impl Default for RetryConfig {
     fn default() -> Self {
         Self {
             attempts: 3,
-            budget_percent: 10,
+            budget_percent: 50,
             budget_min_per_second: 1,
-            budget_from_successes: false,
-            gate: false,
+            budget_from_successes: true,
+            gate: true,
             probes: true,
         }
     }
@@ -108,8 +108,9 @@ impl Default for RetryConfig {
 
 impl RetryConfig {
     fn policy(&self) -> RetryPolicy {
-        // Envoy's own policy says which methods and errors may be sent again.
-        let mut policy = RetryPolicy::attempts(self.attempts)
+        // The preset from which every combination can be reached. Envoy's own policy says which
+        // methods and errors may be sent again.
+        let mut policy = RetryPolicy::articles(self.attempts)
             .budget_percent(self.budget_percent)
             .budget_min_per_second(self.budget_min_per_second)
             .backoff(Duration::ZERO, Duration::ZERO)
@@ -347,6 +348,33 @@ mod tests {
         ] {
             let message = read(text).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn limits_on_retries_are_those_of_a_policy_unless_typed() {
+        let text = |policy: RetryPolicy| format!("{policy:?}");
+        let base =
+            |policy: RetryPolicy| policy.backoff(Duration::ZERO, Duration::ZERO).unsafe_methods();
+        for (typed, meant) in [
+            ("{}", RetryPolicy::recommended()),
+            (r#"{"attempts":2}"#, RetryPolicy::attempts(2)),
+            (
+                r#"{"budget-percent":10,"budget-from-successes":false,"gate":false}"#,
+                RetryPolicy::articles(3),
+            ),
+            (
+                r#"{"gate":false}"#,
+                RetryPolicy::articles(3).budget_percent(50).budget_from_successes(),
+            ),
+            (
+                r#"{"budget-from-successes":false}"#,
+                RetryPolicy::articles(3).budget_percent(50).gate(),
+            ),
+            (r#"{"probes":false}"#, RetryPolicy::recommended().no_probes()),
+        ] {
+            let retry: RetryConfig = serde_json::from_str(typed).unwrap();
+            assert_eq!(text(retry.policy()), text(base(meant)), "{typed}");
         }
     }
 

@@ -6,12 +6,18 @@ use crate::cast::{Chain, Envoy, Filters, Protocol, Retries};
 async fn a_budget_of_onus_holds_over_envoy_s_retries() {
     // [budget-1]
     let Some(binary) = Envoy::binary("a_budget_of_onus_holds") else { return };
-    const TENTH: &str = "{attempts: 2, budget-percent: 10, budget-min-per-second: 0}";
+    const TENTH: &str = "{attempts: 2, budget-percent: 10, budget-min-per-second: 0, \
+                         budget-from-successes: false, gate: false}";
+    const ALL: &str = "{attempts: 2, budget-percent: 100, budget-min-per-second: 0, \
+                       budget-from-successes: false, gate: false}";
+    // No call ends ok, so nothing fills the budget of the default.
+    const DEFAULT: &str = "{attempts: 2, budget-min-per-second: 0}";
     for (mode, retry, handled) in [
-        ("enforce", "{attempts: 2, budget-percent: 100, budget-min-per-second: 0}", [200, 400]),
+        ("enforce", ALL, [200, 400]),
         ("enforce", TENTH, [200, 220]),
         // A limit that an operator configured holds in every mode.
         ("off", TENTH, [200, 220]),
+        ("enforce", DEFAULT, [200, 200]),
         ("enforce", "{attempts: 1}", [200, 400]),
     ] {
         let filters = [Filters::Attempts(mode, retry), Filters::module("enforce")];
@@ -28,8 +34,9 @@ async fn a_budget_of_onus_holds_over_envoy_s_retries() {
 async fn watched_attempts_count_and_carry_their_number() {
     // [attempt-1] [mark-3]
     let Some(binary) = Envoy::binary("watched_attempts_count") else { return };
-    let watched =
-        || Filters::Attempts("enforce", "{attempts: 2, budget-percent: 100, probes: false}");
+    const LIMITS: &str = "{attempts: 2, budget-percent: 100, budget-from-successes: false, \
+                          gate: false, probes: false}";
+    let watched = || Filters::Attempts("enforce", LIMITS);
     // The last service has no Onus, and its application sees all of a request.
     let filters = [watched(), watched(), Filters::None];
     let chain =

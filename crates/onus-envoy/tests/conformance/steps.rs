@@ -365,9 +365,9 @@ fn callee(edge: &Edge) -> Result<CalleeConfig, Unsupported> {
         attempts: edge.attempts,
         budget_percent: 100,
         budget_min_per_second: 1_000,
+        budget_from_successes: false,
         gate: edge.gate,
         probes: edge.probes,
-        ..RetryConfig::default()
     };
     if edge.budget.is_none() && edge.attempts > 3 {
         return Err("has a budget always, and one for so many attempts cannot be set".into());

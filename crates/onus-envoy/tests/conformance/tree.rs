@@ -233,8 +233,9 @@ fn callee(node: &Node, edge: &TreeEdge) -> CalleeConfig {
         // Two retries for each call are no limit to a few attempts.
         budget_percent: edge.budget_percent.unwrap_or(100),
         budget_min_per_second: if edge.budget_percent.is_some() { 0 } else { 1_000 },
+        budget_from_successes: false,
+        gate: false,
         probes: false,
-        ..RetryConfig::default()
     });
     let class = match edge.held {
         Some(EdgeClass::FailClose) => Some("fail-close".to_owned()),
