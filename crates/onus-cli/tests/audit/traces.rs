@@ -25,15 +25,17 @@ fn trace(number: usize, chain: &[(&str, bool)]) -> String {
     let mut processes = String::new();
     for (depth, (service, failed)) in chain.iter().enumerate() {
         let comma = if depth == 0 { "" } else { "," };
-        let parent = match depth.checked_sub(1) {
-            Some(above) => format!(r#"{{"refType": "CHILD_OF", "spanID": "{above}"}}"#),
-            None => String::new(),
+        // A span whose id is zero has none.
+        let span = depth + 1;
+        let parent = match depth {
+            0 => String::new(),
+            above => format!(r#"{{"refType": "CHILD_OF", "spanID": "{above}"}}"#),
         };
         let tags = if *failed { r#"{"key": "error", "value": true}"# } else { "" };
         // Writing to a string cannot fail.
         let _ = write!(
             spans,
-            r#"{comma}{{"traceID": "{id}", "spanID": "{depth}", "processID": "p{depth}",
+            r#"{comma}{{"traceID": "{id}", "spanID": "{span}", "processID": "p{depth}",
                "startTime": {}, "references": [{parent}], "tags": [{tags}]}}"#,
             1_796_036_400_000_000_u64 + number as u64 * 1_000_000,
         );
