@@ -1,0 +1,95 @@
+//! The HTTP API: what agents send and ask, and what people and tools read.
+
+mod classes;
+mod edges;
+mod health;
+mod problem;
+mod query;
+mod reports;
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use tokio::net::TcpListener;
+
+use crate::engine::Analysis;
+
+/// The listener of an analysis.
+#[derive(Debug)]
+pub struct Server {
+    analysis: Analysis,
+    listener: TcpListener,
+}
+
+/// Why the analysis does not listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be had.
+    #[error("listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The listener broke.
+    #[error("serve")]
+    Serve(#[source] io::Error),
+}
+
+impl Server {
+    /// Listens where the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be had.
+    pub async fn bind(analysis: Analysis) -> Result<Self, ServeError> {
+        let address = analysis.config().listen;
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|source| ServeError::Listen { address, source })?;
+        Ok(Self { analysis, listener })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// If the socket is gone.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `end`, and then what is under way.
+    ///
+    /// # Errors
+    ///
+    /// If the listener breaks.
+    pub async fn serve(
+        self,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let router = router(self.analysis);
+        axum::serve(self.listener, router)
+            .with_graceful_shutdown(end)
+            .await
+            .map_err(ServeError::Serve)
+    }
+}
+
+fn router(analysis: Analysis) -> Router {
+    let limit = analysis.config().limits.report_bytes;
+    Router::new()
+        .route("/livez", get(health::live))
+        .route("/readyz", get(health::ready))
+        .route("/api/v1/reports", post(reports::take))
+        .route("/api/v1/classes", get(classes::page))
+        .route("/api/v1/edges", get(edges::page))
+        .fallback(problem::not_found)
+        .method_not_allowed_fallback(problem::method_not_allowed)
+        .layer(DefaultBodyLimit::max(limit))
+        .with_state(analysis)
+}

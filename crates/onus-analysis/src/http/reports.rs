@@ -1,0 +1,85 @@
+//! `POST /api/v1/reports`: an agent reports what it has counted.
+
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Json, Response};
+use bytes::Bytes;
+use onus_api::{EdgeCounts, ProcedureCounts, Report, SCHEMA_VERSION};
+
+use super::problem::Refusal;
+use crate::config::Limits;
+use crate::engine::{Analysis, NotStored};
+
+/// The largest count of a report: more calls than any process makes in its life.
+const COUNT_MAX: u64 = 1 << 40;
+
+pub(crate) async fn take(
+    State(analysis): State<Analysis>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Refusal> {
+    let limits = analysis.config().limits;
+    let text = body.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Refusal::too_large(format!("a report has at most {} bytes", limits.report_bytes))
+        }
+        _ => Refusal::body(error.body_text()),
+    })?;
+    let report: Report =
+        serde_json::from_slice(&text).map_err(|error| Refusal::body(error.to_string()))?;
+    check(&report, &limits).map_err(Refusal::report)?;
+    match analysis.take(report, text).await {
+        Ok(accepted) => Ok(Json(accepted).into_response()),
+        Err(NotStored::Busy) => {
+            let detail = format!("{} reports wait to be stored", limits.waiting);
+            Err(Refusal::later("busy", "too many reports at once", detail))
+        }
+        Err(NotStored::Broken(why)) => {
+            Err(Refusal::later("store-broken", "the store cannot be written", why))
+        }
+    }
+}
+
+/// What would be wrong with counting the report.
+fn check(report: &Report, limits: &Limits) -> Result<(), String> {
+    if report.schema_version == 0 || report.schema_version > SCHEMA_VERSION {
+        return Err(format!(
+            "schema_version is {}; this analysis knows 1 to {SCHEMA_VERSION}: update it before its agents",
+            report.schema_version
+        ));
+    }
+    for (what, name) in [("service", &report.service), ("instance", &report.instance)] {
+        if !is_name(name) {
+            return Err(format!(
+                "{what} is {name:?}; allowed is 1 to 128 printable ASCII characters"
+            ));
+        }
+    }
+    if report.sequence == 0 {
+        return Err("sequence is 0; the first report has 1".to_owned());
+    }
+    let rows = report.edges.len() + report.procedures.len();
+    if rows > limits.report_rows {
+        let most = limits.report_rows;
+        return Err(format!("{rows} edges and procedures; allowed is {most} in one report"));
+    }
+    let edges = report.edges.iter().map(|delta| largest(&delta.counts.to_array()));
+    let procedures = report.procedures.iter().map(|delta| largest(&delta.counts.to_array()));
+    match edges.chain(procedures).max() {
+        Some(count) if count > COUNT_MAX => {
+            Err(format!("a count is {count}; allowed is up to {COUNT_MAX}"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+const _: () = assert!(EdgeCounts::LEN > 0 && ProcedureCounts::LEN > 0);
+
+fn largest(counts: &[u64]) -> u64 {
+    counts.iter().copied().max().unwrap_or(0)
+}
+
+/// Whether it can stand in a claim: the rule of agents.
+pub(crate) fn is_name(name: &str) -> bool {
+    (1..=128).contains(&name.len()) && name.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+}

@@ -1,0 +1,28 @@
+//! The dependency analysis: takes in what agents count, remembers it, and hands back the classes of
+//! edges, what operators order, and figures for people.
+//! It never decides about a call, is never on the way of one, and may be away at any time: agents
+//! keep their counts and the last classes.
+//! Above it sits onus-cli, whose `onus analysis` runs it.
+//!
+//! A report is answered when it is on disk, and counted once however often it comes. The state in
+//! memory is a fold over reports: `book` is that fold, `store` keeps a checkpoint of it and the
+//! reports since, and `engine` is the one thread that writes both.
+
+mod book;
+mod classes;
+mod clock;
+mod codec;
+mod config;
+mod edges;
+mod engine;
+mod file;
+mod http;
+mod names;
+mod store;
+mod window;
+
+pub use config::{AnalysisConfig, Limits};
+pub use engine::Analysis;
+pub use file::ConfigError;
+pub use http::{ServeError, Server};
+pub use store::StoreError;
