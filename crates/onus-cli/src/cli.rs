@@ -1,5 +1,6 @@
 //! All that can be typed.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -21,6 +22,84 @@ pub(crate) enum Command {
     Model(ModelOptions),
     Simulate(SimulateOptions),
     Traces(Box<TracesOptions>),
+    Analysis(AnalysisOptions),
+    Edges(EdgesOptions),
+    Explain(ExplainOptions),
+}
+
+/// Run the dependency analysis: take in what agents count, hand back the classes of edges
+///
+/// Reports are on disk before they are answered, and counted once. It ends on SIGTERM, when what is
+/// under way is done. docs/analysis.md says how it is run.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus analysis --config analysis.yaml")]
+pub(crate) struct AnalysisOptions {
+    /// The configuration file; `data: /var/lib/onus` is all that it must say
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+
+    /// Where it listens, instead of what the file says; port 0 for any
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+}
+
+/// Which analysis is asked.
+#[derive(Debug, Args)]
+pub(crate) struct Server {
+    /// The analysis
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "ONUS_ANALYSIS",
+        default_value = "http://127.0.0.1:7480"
+    )]
+    pub(crate) analysis: String,
+
+    /// The token for it
+    #[arg(long, value_name = "TOKEN", env = "ONUS_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+}
+
+/// List the edges between services, with their counts and classes
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example: what does checkout depend on?\n\n    onus edges --caller checkout"
+)]
+pub(crate) struct EdgesOptions {
+    /// Only the calls of this service
+    #[arg(long, value_name = "SERVICE")]
+    pub(crate) caller: Option<String>,
+
+    /// Only the calls to this service
+    #[arg(long, value_name = "SERVICE")]
+    pub(crate) callee: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: Server,
+
+    /// How the result is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
+}
+
+/// Say why the edges from one service to another have the class they have
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus explain checkout payments")]
+pub(crate) struct ExplainOptions {
+    /// The service that calls
+    #[arg(value_name = "CALLER")]
+    pub(crate) caller: String,
+
+    /// The service that is called
+    #[arg(value_name = "CALLEE")]
+    pub(crate) callee: String,
+
+    #[command(flatten)]
+    pub(crate) server: Server,
+
+    /// How the result is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
 }
 
 /// Show a retry storm, and ownership stopping it, on real HTTP or gRPC traffic

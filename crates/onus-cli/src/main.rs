@@ -4,6 +4,7 @@
 //! standard output, everything else on standard error. It never decides anything itself, and
 //! nothing stands on it.
 
+mod analysis;
 mod cli;
 mod demo;
 mod exit;
@@ -11,6 +12,7 @@ mod files;
 mod logging;
 mod model;
 mod simulate;
+mod table;
 mod traces;
 
 use std::process::ExitCode;
@@ -25,9 +27,12 @@ fn main() -> ExitCode {
     logging::start();
     let result = match cli.command {
         Command::Demo(options) => demo::run(&options).map(|()| Exit::Done),
-        Command::Model(options) => model::run(&options).map(|()| Exit::Done),
+        Command::Analysis(options) => analysis::serve(&options).map(|()| Exit::Done),
+        Command::Edges(options) => analysis::edges(&options).map(|()| Exit::Done),
+        Command::Explain(options) => analysis::explain(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
         Command::Traces(options) => traces::run(&options),
+        Command::Model(options) => model::run(&options).map(|()| Exit::Done),
     };
     Exit::from_result(result).into()
 }

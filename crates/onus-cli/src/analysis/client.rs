@@ -1,0 +1,109 @@
+//! Asks an analysis, with a limit of time and size.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use bytes::Bytes;
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy::Client as HttpClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use onus_api::Problem;
+use serde::de::DeserializeOwned;
+
+use crate::cli::Server;
+
+const ANSWER_MAX: usize = 256 * 1024 * 1024;
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A client of one analysis, or of one agent's admin interface.
+pub(crate) struct Client {
+    http: HttpClient<HttpConnector, Full<Bytes>>,
+    base: String,
+    token: Option<String>,
+}
+
+impl Client {
+    pub(crate) fn new(server: &Server) -> anyhow::Result<Self> {
+        Self::at(&server.analysis, server.token.clone())
+    }
+
+    pub(crate) fn at(address: &str, token: Option<String>) -> anyhow::Result<Self> {
+        let with_scheme = match address.contains("://") {
+            true => address.to_owned(),
+            false => format!("http://{address}"),
+        };
+        let uri: Uri =
+            with_scheme.parse().with_context(|| format!("read the address {address:?}"))?;
+        if uri.scheme_str() != Some("http") || uri.host().is_none() {
+            bail!(
+                "read the address {address:?}: allowed is a host and a port such as http://onus-analysis:7480"
+            );
+        }
+        let base = uri.to_string().trim_end_matches('/').to_owned();
+        let http = HttpClient::builder(TokioExecutor::new()).build_http();
+        Ok(Self { http, base, token })
+    }
+
+    /// Reads a document.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> anyhow::Result<T> {
+        let body = self.send(Method::GET, path, query, Bytes::new()).await?;
+        serde_json::from_slice(&body)
+            .with_context(|| format!("understand the answer of {}{path}", self.base))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Bytes,
+    ) -> anyhow::Result<Bytes> {
+        let query: Vec<_> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
+            .collect();
+        let question = if query.is_empty() { "" } else { "?" };
+        let uri = format!("{}{path}{question}{}", self.base, query.join("&"));
+        let mut request = Request::builder().method(method).uri(&uri);
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(body)).context("make the request")?;
+        let exchange = async {
+            let answer = self.http.request(request).await?;
+            let (head, body) = answer.into_parts();
+            let body =
+                Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| anyhow!(error))?;
+            Ok::<_, anyhow::Error>((head.status, body.to_bytes()))
+        };
+        let (status, body) = tokio::time::timeout(TIMEOUT, exchange)
+            .await
+            .map_err(|_| anyhow!("no answer within {} s", TIMEOUT.as_secs()))
+            .and_then(|answer| answer)
+            .with_context(|| format!("ask {}", self.base))?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) => bail!("ask {}: {status}: {}", self.base, problem.detail),
+            Err(_) => bail!("ask {}: {status} for {path}", self.base),
+        }
+    }
+}
+
+/// The text as a value in a query.
+fn percent_encoded(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    text.bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

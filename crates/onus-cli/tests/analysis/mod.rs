@@ -1,0 +1,6 @@
+//! `onus analysis` as a process of its own, services that report to it on sockets, and the commands
+//! that read it.
+
+mod server;
+mod service;
+mod whole;
