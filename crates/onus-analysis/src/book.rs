@@ -45,7 +45,7 @@ pub(crate) struct ServiceRow {
     pub(crate) edges: Vec<u32>,
     /// The procedures that it serves.
     pub(crate) procedures: Vec<u32>,
-    /// Rises when what its agents are told changes.
+    /// Changes when what its agents are told does.
     pub(crate) version: u64,
 }
 
@@ -239,8 +239,8 @@ impl Book {
         self.instances.insert((row.service, instance), row);
     }
 
-    /// A minute is over: its counts become evidence.
-    pub(crate) fn tick(&mut self, now: Millis) {
+    /// A minute is over: its counts become evidence. Whether agents have to be told of a class.
+    pub(crate) fn tick(&mut self, now: Millis) -> bool {
         let mut frozen_callers = HashSet::new();
         for row in &mut self.procedures {
             let minute = row.end_minute();
@@ -253,6 +253,7 @@ impl Book {
             }
         }
         let other = self.names.find(OTHER);
+        let mut any = false;
         for row in &mut self.edges {
             let minute = row.end_minute();
             let key = row.key;
@@ -265,9 +266,11 @@ impl Book {
             let changed = row.learn(&minute, frozen_callers.contains(&caller), now);
             if changed && let Some(service) = self.services.get_mut(&key.caller) {
                 service.version += 1;
+                any = true;
             }
         }
         self.ticks = [now, self.ticks[0]];
+        any
     }
 
     /// Everything is on disk.
@@ -292,6 +295,10 @@ impl Book {
 
     pub(crate) fn service(&self, name: &str) -> Option<&ServiceRow> {
         self.services.get(&self.names.find(name)?)
+    }
+
+    pub(crate) fn service_names(&self) -> impl Iterator<Item = &str> {
+        self.services.keys().map(|&service| &**self.names.name(service))
     }
 
     /// What people have said of an edge.

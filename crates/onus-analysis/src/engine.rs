@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
 use bytes::Bytes;
-use onus_api::{Accepted, Report};
+use onus_api::{Accepted, ClassPage, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::book::{Arrival, Book};
+use crate::classes;
 use crate::clock::Millis;
 use crate::config::AnalysisConfig;
+use crate::last::LastPages;
 use crate::store::{Store, StoreError};
 
 /// The most reports, and bytes of them, that are stored with one `fsync`.
@@ -31,6 +33,8 @@ struct Shared {
     changes: watch::Sender<u64>,
     /// Why the store cannot be used; `None` while it can.
     broken: Mutex<Option<String>>,
+    /// What agents were last told, where the store could not be read at the start.
+    last: LastPages,
 }
 
 enum Job {
@@ -65,7 +69,20 @@ impl Analysis {
     /// If the store cannot be used.
     pub fn start(config: AnalysisConfig) -> Result<Self, StoreError> {
         let now = Millis::now();
-        let (store, book) = Store::open(&config.data, config.limits, now)?;
+        let (store, book, broken) = match Store::open(&config.data, config.limits, now) {
+            Ok((store, book)) => (Some(store), book, None),
+            Err(error) if error.is_mistake() => return Err(error),
+            Err(error) => {
+                let why = error.with_causes();
+                tracing::error!(
+                    why,
+                    "onus analysis: reports are refused; the last classes are served"
+                );
+                (None, Book::new(config.limits, now), Some(why))
+            }
+        };
+        let last =
+            if broken.is_some() { LastPages::read(&config.data) } else { LastPages::default() };
         let (jobs, incoming) = mpsc::channel(config.limits.waiting);
         let (changes, _) = watch::channel(0);
         let minute = config.minute;
@@ -74,9 +91,10 @@ impl Analysis {
             book: RwLock::new(book),
             jobs,
             changes,
-            broken: Mutex::new(None),
+            broken: Mutex::new(broken),
+            last,
         });
-        let engine = Engine { shared: shared.clone(), store };
+        let engine = Engine { shared: shared.clone(), store, tried: now };
         let thread = thread::Builder::new().name("onus-analysis".into());
         let spawned = thread.spawn(move || engine.run(incoming));
         spawned.map_err(|source| StoreError::Folder { path: PathBuf::from("a thread"), source })?;
@@ -118,7 +136,7 @@ impl Analysis {
     }
 
     pub(crate) fn book(&self) -> RwLockReadGuard<'_, Book> {
-        self.0.book.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.book()
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -127,6 +145,14 @@ impl Analysis {
 
     pub(crate) fn config(&self) -> &AnalysisConfig {
         &self.0.config
+    }
+
+    /// What the agents of a service are told.
+    pub(crate) fn class_page(&self, service: &str) -> ClassPage {
+        match self.0.last.of(service).filter(|_| self.broken().is_some()) {
+            Some(page) => page.clone(),
+            None => classes::page(&self.book(), service),
+        }
     }
 
     /// Why the store cannot be used; `None` while it can.
@@ -138,8 +164,14 @@ impl Analysis {
 /// The writing thread.
 struct Engine {
     shared: Arc<Shared>,
-    store: Store,
+    /// `None` after an error, until it can be opened again.
+    store: Option<Store>,
+    /// When it was last tried to open it.
+    tried: Millis,
 }
+
+/// How long a store is left alone that could not be used: to open it reads all of it.
+const OPEN_AGAIN_MILLIS: u64 = 1_000;
 
 impl Engine {
     fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
@@ -170,25 +202,59 @@ impl Engine {
         }
     }
 
+    /// Writes to the store. After an error it is closed: what is on disk then is not known, and
+    /// the book is read anew, which holds all that was answered as stored.
+    fn write<T>(
+        &mut self,
+        now: Millis,
+        write: impl FnOnce(&mut Store, &Shared) -> Result<T, redb::Error>,
+    ) -> Result<T, String> {
+        if self.store.is_none() && now.saturating_sub(self.tried) >= OPEN_AGAIN_MILLIS {
+            self.tried = now;
+            let AnalysisConfig { data, limits, .. } = &self.shared.config;
+            match Store::open(data, *limits, now) {
+                Ok((store, book)) => {
+                    tracing::info!("onus analysis: the store is used again");
+                    *self.book_mut() = book;
+                    self.store = Some(store);
+                    self.set_broken(None);
+                }
+                Err(error) => self.set_broken(Some(error.with_causes())),
+            }
+        }
+        let Some(store) = &mut self.store else {
+            return Err(self.broken().clone().unwrap_or_default());
+        };
+        write(store, &self.shared).map_err(|error| {
+            let why = format!("failed to write the store: {error}");
+            tracing::error!(
+                why,
+                "onus analysis: reports are refused until the store can be written"
+            );
+            self.store = None;
+            self.set_broken(Some(why.clone()));
+            why
+        })
+    }
+
     /// Stores reports with one `fsync`, counts them, and answers.
     fn take(&mut self, batch: Vec<Incoming>) {
-        if batch.is_empty() {
-            return;
-        }
-        let news = self.news(&batch);
-        let texts = batch.iter().zip(&news).filter(|(_, is_new)| **is_new);
-        let texts = texts.map(|(incoming, _)| (incoming.arrived, &*incoming.text));
-        let stored = match news.contains(&true) {
-            true => self.store.log(texts),
-            false => Ok(()),
-        };
-        self.note(stored.as_ref().err());
+        let Some(now) = batch.last().map(|incoming| incoming.arrived) else { return };
+        let stored = self.write(now, |store, shared| {
+            let news = news(&batch, &shared.book());
+            let texts = batch.iter().zip(&news).filter(|(_, is_new)| **is_new);
+            let texts = texts.map(|(incoming, _)| (incoming.arrived, &*incoming.text));
+            if news.contains(&true) {
+                store.log(texts)?;
+            }
+            Ok(())
+        });
         let mut book = self.book_mut();
-        for (incoming, is_new) in batch.into_iter().zip(news) {
+        for incoming in batch {
+            let report = &incoming.report;
             let answer = match &stored {
-                Err(error) if is_new => Err(NotStored::Broken(error.to_string())),
-                Ok(()) | Err(_) => {
-                    let report = &incoming.report;
+                Err(why) => Err(NotStored::Broken(why.clone())),
+                Ok(()) => {
                     let arrival = book.apply(report, incoming.arrived);
                     let (sequence, lost) =
                         book.standing(&report.service, &report.instance).unwrap_or_default();
@@ -200,53 +266,60 @@ impl Engine {
         }
     }
 
-    /// Which of the reports have not been stored, nor come twice in the batch.
-    fn news(&self, batch: &[Incoming]) -> Vec<bool> {
-        let book = self.shared.book.read().unwrap_or_else(PoisonError::into_inner);
-        let mut last: HashMap<(&str, &str), u64> = HashMap::new();
-        batch
-            .iter()
-            .map(|incoming| {
-                let Report { service, instance, sequence, .. } = &incoming.report;
-                let stored = || book.standing(service, instance).map_or(0, |it| it.0);
-                let last = last.entry((service, instance)).or_insert_with(stored);
-                let news = sequence > last;
-                *last = *sequence.max(last);
-                news
-            })
-            .collect()
-    }
-
     fn tick(&mut self, now: Millis) {
-        self.book_mut().tick(now);
+        let changed = self.store.is_some() && self.book_mut().tick(now);
         self.checkpoint(now);
+        if changed
+            && let Err(error) = LastPages::write(&self.shared.config.data, &self.shared.book())
+        {
+            tracing::warn!(%error, "onus analysis: the last classes cannot be kept beside the store");
+        }
         self.shared.changes.send_modify(|changes| *changes += 1);
     }
 
     fn checkpoint(&mut self, now: Millis) {
-        let done = {
-            let book = self.shared.book.read().unwrap_or_else(PoisonError::into_inner);
-            self.store.checkpoint(&book, now)
-        };
-        if done.is_ok() {
+        let written = self.write(now, |store, shared| store.checkpoint(&shared.book(), now));
+        if written.is_ok() {
             self.book_mut().checkpointed();
         }
-        self.note(done.as_ref().err());
     }
 
-    fn note(&self, error: Option<&redb::Error>) {
-        let mut broken = self.shared.broken.lock().unwrap_or_else(PoisonError::into_inner);
-        match error {
-            Some(error) if broken.is_none() => {
-                tracing::error!(%error, "onus analysis: the store cannot be written; reports are refused");
-            }
-            None if broken.is_some() => tracing::info!("onus analysis: the store is written again"),
-            Some(_) | None => {}
-        }
-        *broken = error.map(ToString::to_string);
+    fn set_broken(&self, why: Option<String>) {
+        *self.broken() = why;
+    }
+
+    fn broken(&self) -> MutexGuard<'_, Option<String>> {
+        self.shared.broken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn book_mut(&self) -> RwLockWriteGuard<'_, Book> {
         self.shared.book.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Shared {
+    fn book(&self) -> RwLockReadGuard<'_, Book> {
+        self.book.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which of the reports have not been stored, nor come twice in the batch.
+fn news(batch: &[Incoming], book: &Book) -> Vec<bool> {
+    let mut last: HashMap<(&str, &str), u64> = HashMap::new();
+    let is_new = |incoming: &Incoming| {
+        let Report { service, instance, sequence, .. } = &incoming.report;
+        let stored = || book.standing(service, instance).map_or(0, |it| it.0);
+        (*sequence, stored())
+    };
+    batch
+        .iter()
+        .map(|incoming| {
+            let key = (&*incoming.report.service, &*incoming.report.instance);
+            let (sequence, stored) = is_new(incoming);
+            let last = last.entry(key).or_insert(stored);
+            let news = sequence > *last;
+            *last = sequence.max(*last);
+            news
+        })
+        .collect()
 }

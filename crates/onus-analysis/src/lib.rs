@@ -17,6 +17,7 @@ mod edges;
 mod engine;
 mod file;
 mod http;
+mod last;
 mod names;
 mod store;
 mod window;

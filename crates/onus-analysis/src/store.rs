@@ -5,6 +5,7 @@
 //! they hold out of the log, in one transaction: the file is at any moment a book and the reports
 //! that it lacks, and what is counted twice in the log is told by its number.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,6 +56,12 @@ pub enum StoreError {
         /// Why.
         source: Box<redb::Error>,
     },
+    /// Another process has it.
+    #[error("open the store {path}: another process uses it")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// A later version of Onus has written the file.
     #[error(
         "read the store {path}: it has version {found}, and this onus knows up to {VERSION}; run the onus that wrote it, or move the file away"
@@ -77,14 +84,46 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Whether it is for a person to mend before anything runs: nothing is wrong with the file.
+    pub(crate) fn is_mistake(&self) -> bool {
+        match self {
+            Self::InUse { .. } | Self::Version { .. } => true,
+            Self::Folder { .. } | Self::Database { .. } | Self::Damaged { .. } => false,
+        }
+    }
+
+    /// The text with what caused it.
+    pub(crate) fn with_causes(&self) -> String {
+        match std::error::Error::source(self) {
+            Some(cause) => format!("failed to {self}: {cause}"),
+            None => format!("failed to {self}"),
+        }
+    }
+}
+
 /// The file in the folder of the store.
 pub(crate) fn file_in(folder: &Path) -> PathBuf {
     folder.join("analysis.redb")
 }
 
 impl Store {
-    /// Opens the store, makes one where there is none, and reads the book.
+    /// Opens the store, makes one where there is none, and reads the book: all that was ever
+    /// answered as stored.
     pub(crate) fn open(
+        folder: &Path,
+        limits: Limits,
+        now: Millis,
+    ) -> Result<(Self, Book), StoreError> {
+        // A file may be damaged in ways that its reader takes for impossible.
+        let opened = catch_unwind(AssertUnwindSafe(|| Self::open_unguarded(folder, limits, now)));
+        opened.unwrap_or_else(|_| {
+            let what = "a page".to_owned();
+            Err(StoreError::Damaged { path: file_in(folder), what })
+        })
+    }
+
+    fn open_unguarded(
         folder: &Path,
         limits: Limits,
         now: Millis,
@@ -96,7 +135,12 @@ impl Store {
             path: path.clone(),
             source: Box::new(source),
         };
-        let database = Database::create(&path).map_err(|error| broken(error.into()))?;
+        let database = Database::create(&path).map_err(|error| {
+            if matches!(error, redb::DatabaseError::DatabaseAlreadyOpen) {
+                return StoreError::InUse { path: path.clone() };
+            }
+            broken(error.into())
+        })?;
         prepare(&database, now).map_err(broken)?;
         let reading = Reading { path: &path, database: &database };
         let (book, next) = reading.book(limits, now)?;

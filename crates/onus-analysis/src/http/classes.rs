@@ -33,18 +33,14 @@ pub(crate) async fn page(
     let mut changes = analysis.changes();
     loop {
         changes.mark_unchanged();
-        let (text, version) = {
-            let book = analysis.book();
-            let version = book.service(&service).map(|row| row.version);
-            let text = serde_json::to_vec(&classes::page(&book, &service)).unwrap_or_default();
-            (text, version)
-        };
+        let version = version(&analysis, &service);
+        let page = analysis.class_page(&service);
+        let text = serde_json::to_vec(&page).unwrap_or_default();
         let etag = classes::etag(&text);
         if known.is_none_or(|known| known.as_bytes() != etag.as_bytes()) {
             return Ok(answer(StatusCode::OK, &etag, text));
         }
-        let same = || analysis.book().service(&service).map(|row| row.version) == version;
-        while same() {
+        while self::version(&analysis, &service) == version {
             match tokio::time::timeout_at(until, changes.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => {
@@ -53,6 +49,12 @@ pub(crate) async fn page(
             }
         }
     }
+}
+
+/// What changes with what the agents of a service are told.
+fn version(analysis: &Analysis, service: &str) -> (Option<u64>, bool) {
+    let version = analysis.book().service(service).map(|row| row.version);
+    (version, analysis.broken().is_some())
 }
 
 /// How long the agent would wait (RFC 7240).

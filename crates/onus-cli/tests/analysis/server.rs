@@ -1,7 +1,8 @@
 //! The analysis as a child process.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,13 +44,24 @@ impl Server {
         let data = folder.path().join("data");
         let text = format!("data: {}\nminute: 1s\n{more}", data.display());
         fs::write(&config, text).expect("the configuration is written");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_onus"))
-            .env_remove("RUST_LOG")
-            .args(["analysis", "--listen", listen, "--config"])
-            .arg(&config)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command runs");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
+        command.args(["analysis", "--listen", listen, "--config"]).arg(&config);
+        Self::spawn(command)
+    }
+
+    /// Starts it where no file may grow beyond so many blocks of 512 bytes.
+    pub(crate) fn start_below(folder: &Folder, blocks: u64) -> Self {
+        let mut command = Command::new("sh");
+        let script = "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"";
+        command.args(["-c", script, "sh", &blocks.to_string(), env!("CARGO_BIN_EXE_onus")]);
+        command.args(["analysis", "--listen", "127.0.0.1:0", "--config"]);
+        command.arg(folder.path().join("analysis.yaml"));
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        command.env_remove("RUST_LOG").stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command runs");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         let url = lines
             .by_ref()
@@ -65,6 +77,30 @@ impl Server {
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it is killed");
         self.child.wait().expect("it ends");
+    }
+
+    /// Status and whole text of an answer, as a plain client gets it.
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+    }
+
+    /// The same for a body of JSON.
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
+        self.ask(&format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    }
+
+    fn ask(&self, request: &str) -> (u16, String) {
+        let address = self.url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.write_all(request.as_bytes()).expect("the request is sent");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("the answer is read");
+        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("there is a status"), text)
     }
 
     pub(crate) fn onus(&self, arguments: &[&str]) -> Output {

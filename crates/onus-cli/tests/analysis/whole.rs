@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::server::{Folder, Server, until};
 use super::service::{Broken, Service};
 
-fn class(service: &Service, callee: &str) -> Option<EdgeClass> {
+pub(crate) fn class(service: &Service, callee: &str) -> Option<EdgeClass> {
     let agent = service.onus.agent();
     let edge = agent.edges().find(|edge| *edge.name(agent.symbols()).callee == *callee)?;
     Some(edge.class())
