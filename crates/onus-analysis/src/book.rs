@@ -10,6 +10,7 @@ use foldhash::fast::RandomState;
 use onus_api::{
     EdgeCounts, EdgeDelta, OTHER, ProcedureCounts, ProcedureDelta, Report, ServiceFacts,
 };
+use onus_core::EdgeClass;
 use onus_learn::{CleanCounts, Declared, frozen};
 
 pub(crate) use self::rows::{EdgeKey, EdgeRow, InstanceRow, ProcedureKey, ProcedureRow};
@@ -304,6 +305,11 @@ impl Book {
     /// What people have said of an edge.
     pub(crate) fn declared(&self, _key: EdgeKey) -> Declared {
         Declared::default()
+    }
+
+    /// The class that agents are told.
+    pub(crate) fn class(&self, row: &EdgeRow) -> EdgeClass {
+        self.declared(row.key).operator.unwrap_or_else(|| row.told.class.edge_class())
     }
 
     /// What was counted on an edge since the tick before the last one, and for how long.

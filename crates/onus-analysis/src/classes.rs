@@ -14,7 +14,7 @@ pub(crate) fn page(book: &Book, service: &str) -> ClassPage {
     let edges = book.service(service).into_iter().flat_map(|row| &row.edges).filter_map(|&edge| {
         let row = &book.edges()[edge as usize];
         let declared = book.declared(row.key);
-        let class = declared.operator.unwrap_or_else(|| row.class());
+        let class = book.class(row);
         if class == EdgeClass::Unknown && declared.operator.is_none() {
             return None;
         }

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::access::Grant;
+
 /// What the analysis is told at the start. Everything has a default but the folder of the store.
 #[derive(Clone, Debug)]
 pub struct AnalysisConfig {
@@ -13,6 +15,11 @@ pub struct AnalysisConfig {
     pub data: PathBuf,
     /// How often counts become evidence (default 1 min, as the protocol counts).
     pub minute: Duration,
+    /// Who may do what; nobody is asked where there is none, which needs a loopback address or
+    /// [`Self::open`].
+    pub grants: Vec<Grant>,
+    /// Whether everybody who reaches it may do everything.
+    pub open: bool,
     /// The bounds of what is remembered.
     pub limits: Limits,
 }
@@ -47,6 +54,8 @@ impl AnalysisConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 7480)),
             data: data.into(),
             minute: Duration::from_secs(60),
+            grants: Vec::new(),
+            open: false,
             limits: Limits::default(),
         }
     }

@@ -9,11 +9,13 @@ use bytes::Bytes;
 use onus_api::{Accepted, ClassPage, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::access::Access;
 use crate::book::{Arrival, Book};
 use crate::classes;
 use crate::clock::Millis;
 use crate::config::AnalysisConfig;
 use crate::last::LastPages;
+use crate::metrics::Reports;
 use crate::store::{Store, StoreError};
 
 /// The most reports, and bytes of them, that are stored with one `fsync`.
@@ -27,6 +29,8 @@ pub struct Analysis(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     config: AnalysisConfig,
+    access: Access,
+    reports: Reports,
     book: RwLock<Book>,
     jobs: mpsc::Sender<Job>,
     /// Rises with each tick and order, for whoever waits for classes.
@@ -87,6 +91,8 @@ impl Analysis {
         let (changes, _) = watch::channel(0);
         let minute = config.minute;
         let shared = Arc::new(Shared {
+            reports: Reports::default(),
+            access: Access::new(config.grants.clone()),
             config,
             book: RwLock::new(book),
             jobs,
@@ -103,6 +109,7 @@ impl Analysis {
             loop {
                 tokio::time::sleep(minute).await;
                 let Some(shared) = ticking.upgrade() else { return };
+                shared.access.read_again();
                 if shared.jobs.send(Job::Tick(Millis::now())).await.is_err() {
                     return;
                 }
@@ -141,6 +148,14 @@ impl Analysis {
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
+    }
+
+    pub(crate) fn reports(&self) -> &Reports {
+        &self.0.reports
+    }
+
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.access
     }
 
     pub(crate) fn config(&self) -> &AnalysisConfig {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::access::{Grant, Proof, Role};
 use crate::config::{AnalysisConfig, Limits};
 
 /// The file as it is typed. Only `data` must be there.
@@ -20,9 +21,33 @@ struct AnalysisFile {
     /// How often counts become evidence, `1m` by default.
     #[serde(default)]
     minute: Option<String>,
+    /// Who may do what. Without any, only an address of loopback is listened on.
+    #[serde(default)]
+    grants: Vec<GrantFile>,
+    /// Lets everybody in who reaches the address, for a mesh that guards it by other means.
+    #[serde(default)]
+    open: bool,
     /// The bounds of what is remembered.
     #[serde(default)]
     limits: LimitsFile,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct GrantFile {
+    /// Who it is, for the audit log.
+    name: String,
+    /// `agent`, `viewer`, `operator` or `admin`.
+    role: String,
+    /// The services that an agent speaks for: names, `prefix/*`, or `*`.
+    #[serde(default)]
+    services: Vec<String>,
+    /// The file with the token.
+    #[serde(default)]
+    token_file: Option<PathBuf>,
+    /// A name in the client's certificate.
+    #[serde(default)]
+    certificate: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -97,6 +122,10 @@ impl AnalysisConfig {
         if let Some(listen) = file.listen {
             config.listen = listen;
         }
+        config.open = file.open;
+        for grant in file.grants {
+            config.grants.push(checked.grant(grant)?);
+        }
         let second = Duration::from_secs(1);
         let hour = 3600 * second;
         let day = 24 * hour;
@@ -168,6 +197,27 @@ impl Checked<'_> {
             None => return Err(self.wrong(field, format!("{value:?}"), allowed)),
         }
         Ok(())
+    }
+
+    fn grant(&self, typed: GrantFile) -> Result<Grant, ConfigError> {
+        let GrantFile { name, role, services, token_file, certificate } = typed;
+        let Some(role) = Role::named(&role) else {
+            let allowed = "agent, viewer, operator or admin";
+            return Err(self.wrong("grants.role", format!("{role:?}"), allowed));
+        };
+        let proof = match (token_file, certificate) {
+            (Some(path), None) => Proof::TokenFile(path),
+            (None, Some(name)) => Proof::Certificate(name),
+            (None, None) | (Some(_), Some(_)) => {
+                let allowed = "one of token-file and certificate";
+                return Err(self.wrong("grants", format!("that of {name:?}"), allowed));
+            }
+        };
+        if (role == Role::Agent) == services.is_empty() {
+            let allowed = "at least one for an agent, none for others";
+            return Err(self.wrong("grants.services", format!("{services:?}"), allowed));
+        }
+        Ok(Grant { name, role, services, proof })
     }
 
     fn wrong(&self, field: &'static str, value: String, allowed: &'static str) -> ConfigError {

@@ -3,9 +3,11 @@
 mod classes;
 mod edges;
 mod health;
+mod metrics;
 mod problem;
 mod query;
 mod reports;
+mod who;
 
 use std::io;
 use std::net::SocketAddr;
@@ -35,6 +37,14 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// Strangers could report and order.
+    #[error(
+        "listen on {address}: there are no `grants`, and this is no address of loopback; add grants, or say `open: true`"
+    )]
+    Unguarded {
+        /// The address.
+        address: SocketAddr,
+    },
     /// The listener broke.
     #[error("serve")]
     Serve(#[source] io::Error),
@@ -48,6 +58,9 @@ impl Server {
     /// If the address cannot be had.
     pub async fn bind(analysis: Analysis) -> Result<Self, ServeError> {
         let address = analysis.config().listen;
+        if analysis.access().is_open() && !analysis.config().open && !address.ip().is_loopback() {
+            return Err(ServeError::Unguarded { address });
+        }
         let listener = TcpListener::bind(address)
             .await
             .map_err(|source| ServeError::Listen { address, source })?;
@@ -85,6 +98,7 @@ fn router(analysis: Analysis) -> Router {
     Router::new()
         .route("/livez", get(health::live))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::scrape))
         .route("/api/v1/reports", post(reports::take))
         .route("/api/v1/classes", get(classes::page))
         .route("/api/v1/edges", get(edges::page))

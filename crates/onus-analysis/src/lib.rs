@@ -8,6 +8,7 @@
 //! memory is a fold over reports: `book` is that fold, `store` keeps a checkpoint of it and the
 //! reports since, and `engine` is the one thread that writes both.
 
+mod access;
 mod book;
 mod classes;
 mod clock;
@@ -18,10 +19,12 @@ mod engine;
 mod file;
 mod http;
 mod last;
+mod metrics;
 mod names;
 mod store;
 mod window;
 
+pub use access::{Grant, Proof, Role};
 pub use config::{AnalysisConfig, Limits};
 pub use engine::Analysis;
 pub use file::ConfigError;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use onus_api::{EdgeCounts, EdgePolicyFacts, ProcedureCounts, ServiceFacts};
-use onus_core::EdgeClass;
 use onus_learn::{ClassFinding, Declared, ESTIMATOR_BYTES, Estimator, MeasuredClass};
 
 use crate::clock::Millis;
@@ -133,11 +132,6 @@ impl EdgeRow {
     /// The class with all that explains it.
     pub(crate) fn finding(&self, declared: Declared, now: Millis) -> ClassFinding {
         declared.resolve(self.estimator.measure(now.timestamp()))
-    }
-
-    /// The class as agents were told, unless an operator has said another.
-    pub(crate) fn class(&self) -> EdgeClass {
-        self.told.class.edge_class()
     }
 
     pub(crate) fn encode(&self, names: &Names, now: Millis) -> Vec<u8> {

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::problem::Refusal;
 use super::query::Parameters;
 use super::reports::is_name;
+use crate::access::Who;
 use crate::classes;
 use crate::engine::Analysis;
 
@@ -19,6 +20,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) async fn page(
     State(analysis): State<Analysis>,
+    who: Who,
     headers: HeaderMap,
     mut parameters: Parameters,
 ) -> Result<Response, Refusal> {
@@ -28,6 +30,7 @@ pub(crate) async fn page(
         let detail = "parameter service; allowed is 1 to 128 printable ASCII characters";
         return Err(Refusal::parameter(detail));
     }
+    who.must_read(&service)?;
     let until = Instant::now() + wait(&headers);
     let known = headers.get(IF_NONE_MATCH);
     let mut changes = analysis.changes();

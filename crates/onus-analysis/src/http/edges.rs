@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Json, Response};
 
 use super::problem::Refusal;
 use super::query::Parameters;
+use crate::access::{Role, Who};
 use crate::clock::Millis;
 use crate::edges::{self, Asked};
 use crate::engine::Analysis;
@@ -14,8 +15,10 @@ const LIMIT_MAX: usize = 10_000;
 
 pub(crate) async fn page(
     State(analysis): State<Analysis>,
+    who: Who,
     mut parameters: Parameters,
 ) -> Result<Response, Refusal> {
+    who.must_be(Role::Viewer)?;
     let asked = Asked {
         caller: parameters.text("caller"),
         callee: parameters.text("callee"),

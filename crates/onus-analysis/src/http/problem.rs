@@ -1,6 +1,6 @@
 //! Every refusal, as `application/problem+json` (RFC 9457).
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use onus_api::Problem;
@@ -39,6 +39,17 @@ impl Refusal {
         Self::new(status, "bad-report", "the report cannot be counted", detail)
     }
 
+    /// Nobody knows who asks.
+    pub(crate) fn unauthorized(detail: impl Into<String>) -> Self {
+        let status = StatusCode::UNAUTHORIZED;
+        Self::new(status, "unauthorized", "it is not known who asks", detail)
+    }
+
+    /// Whoever asks may not.
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", "this is not allowed", detail)
+    }
+
     /// Something that works again later.
     pub(crate) fn later(slug: &str, title: &str, detail: impl Into<String>) -> Self {
         let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, slug, title, detail);
@@ -55,6 +66,9 @@ impl IntoResponse for Refusal {
         let mut response = (status, text).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Problem::MEDIA_TYPE));
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, seconds.into());
         }

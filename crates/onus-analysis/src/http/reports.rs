@@ -5,9 +5,10 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use bytes::Bytes;
-use onus_api::{EdgeCounts, ProcedureCounts, Report, SCHEMA_VERSION};
+use onus_api::{Report, SCHEMA_VERSION};
 
 use super::problem::Refusal;
+use crate::access::Who;
 use crate::config::Limits;
 use crate::engine::{Analysis, NotStored};
 
@@ -16,9 +17,36 @@ const COUNT_MAX: u64 = 1 << 40;
 
 pub(crate) async fn take(
     State(analysis): State<Analysis>,
+    who: Who,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let limits = analysis.config().limits;
+    let refused = |_: &Refusal| analysis.reports().refused();
+    let (report, text) = read(body, &who, &limits).inspect_err(refused)?;
+    let why = match analysis.take(report, text).await {
+        Ok(accepted) => {
+            analysis.reports().stored(accepted.repeated);
+            return Ok(Json(accepted).into_response());
+        }
+        Err(why) => why,
+    };
+    analysis.reports().put_off();
+    Err(match why {
+        NotStored::Busy => {
+            let detail = format!("{} reports wait to be stored", limits.waiting);
+            Refusal::later("busy", "too many reports at once", detail)
+        }
+        NotStored::Broken(why) => {
+            Refusal::later("store-broken", "the store cannot be written", why)
+        }
+    })
+}
+
+fn read(
+    body: Result<Bytes, BytesRejection>,
+    who: &Who,
+    limits: &Limits,
+) -> Result<(Report, Bytes), Refusal> {
     let text = body.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {
             Refusal::too_large(format!("a report has at most {} bytes", limits.report_bytes))
@@ -27,17 +55,9 @@ pub(crate) async fn take(
     })?;
     let report: Report =
         serde_json::from_slice(&text).map_err(|error| Refusal::body(error.to_string()))?;
-    check(&report, &limits).map_err(Refusal::report)?;
-    match analysis.take(report, text).await {
-        Ok(accepted) => Ok(Json(accepted).into_response()),
-        Err(NotStored::Busy) => {
-            let detail = format!("{} reports wait to be stored", limits.waiting);
-            Err(Refusal::later("busy", "too many reports at once", detail))
-        }
-        Err(NotStored::Broken(why)) => {
-            Err(Refusal::later("store-broken", "the store cannot be written", why))
-        }
-    }
+    check(&report, limits).map_err(Refusal::report)?;
+    who.must_speak_for(&report.service)?;
+    Ok((report, text))
 }
 
 /// What would be wrong with counting the report.
@@ -72,8 +92,6 @@ fn check(report: &Report, limits: &Limits) -> Result<(), String> {
         Some(_) | None => Ok(()),
     }
 }
-
-const _: () = assert!(EdgeCounts::LEN > 0 && ProcedureCounts::LEN > 0);
 
 fn largest(counts: &[u64]) -> u64 {
     counts.iter().copied().max().unwrap_or(0)

@@ -81,24 +81,44 @@ impl Server {
 
     /// Status and whole text of an answer, as a plain client gets it.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
-        self.ask(&format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+        self.ask_as("", "GET", path, "")
     }
 
-    /// The same for a body of JSON.
     pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
-        self.ask(&format!(
-            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
-            body.len()
-        ))
+        self.ask_as("", "POST", path, body)
     }
 
-    fn ask(&self, request: &str) -> (u16, String) {
+    pub(crate) fn get_as(&self, token: &str, path: &str) -> (u16, String) {
+        self.ask_as(token, "GET", path, "")
+    }
+
+    pub(crate) fn post_as(&self, token: &str, path: &str, body: &str) -> (u16, String) {
+        self.ask_as(token, "POST", path, body)
+    }
+
+    pub(crate) fn ask_as(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> (u16, String) {
         let address = self.url.trim_start_matches("http://");
         let mut stream = TcpStream::connect(address).expect("it listens");
-        stream.write_all(request.as_bytes()).expect("the request is sent");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("the answer is read");
+        let authorization = match token {
+            "" => String::new(),
+            token => format!("authorization: Bearer {token}\r\n"),
+        };
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{authorization}\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        );
+        // A body that is refused by its length may find the connection closed.
+        let _ = stream.write_all((head + body).as_bytes());
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        let text = String::from_utf8(text).expect("the answer is text");
         let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
         (status.expect("there is a status"), text)
     }
@@ -115,6 +135,11 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The body of an answer that came whole.
+pub(crate) fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
 /// Waits until something holds; a test that waits for longer than a minute has failed.
