@@ -17,6 +17,7 @@ pub(crate) use self::rows::{EdgeKey, EdgeRow, InstanceRow, ProcedureKey, Procedu
 use crate::clock::Millis;
 use crate::config::Limits;
 use crate::names::{Name, Names, clean};
+use crate::orders::{Change, Said};
 use crate::window::{WindowKey, Windows};
 
 type Map<K, V> = HashMap<K, V, RandomState>;
@@ -37,6 +38,7 @@ pub(crate) struct Book {
     /// When counts last became evidence, and when before that.
     pub(crate) ticks: [Millis; 2],
     pub(crate) noticed: Noticed,
+    pub(crate) said: Said,
 }
 
 /// What is known of a service.
@@ -89,6 +91,7 @@ impl Book {
             windows: Windows::default(),
             ticks: [now; 2],
             noticed: Noticed::default(),
+            said: Said::default(),
         }
     }
 
@@ -118,6 +121,9 @@ impl Book {
             row.policy = delta.policy;
             row.seen = arrived;
             row.dirty = true;
+            if delta.counts.calls_failed > 0 {
+                row.failing.get_or_insert(arrived);
+            }
             let window = self.windows.entry(WindowKey { minute, edge }).or_default();
             *window = window.plus(delta.counts);
         }
@@ -126,6 +132,9 @@ impl Book {
             let row = &mut self.procedures[at as usize];
             row.counts = row.counts.plus(delta.counts);
             row.dirty = true;
+            if delta.counts.claims_own > 0 {
+                row.failing.get_or_insert(arrived);
+            }
         }
         arrival
     }
@@ -302,14 +311,24 @@ impl Book {
         self.services.keys().map(|&service| &**self.names.name(service))
     }
 
+    /// Takes over what operators change.
+    pub(crate) fn change(&mut self, change: &Change) {
+        let service = self.said.change(change, &mut self.names);
+        if let Some(service) = service {
+            let service = self.names.intern(&service);
+            self.services.entry(service).or_default().version += 1;
+        }
+    }
+
     /// What people have said of an edge.
-    pub(crate) fn declared(&self, _key: EdgeKey) -> Declared {
-        Declared::default()
+    pub(crate) fn declared(&self, row: &EdgeRow, now: Millis) -> Declared {
+        Declared { operator: self.said.class(row.key, now), annotation: None }
     }
 
     /// The class that agents are told.
-    pub(crate) fn class(&self, row: &EdgeRow) -> EdgeClass {
-        self.declared(row.key).operator.unwrap_or_else(|| row.told.class.edge_class())
+    pub(crate) fn class(&self, row: &EdgeRow, now: Millis) -> EdgeClass {
+        let learned = row.told.class.edge_class();
+        self.said.class(row.key, now).unwrap_or(learned)
     }
 
     /// What was counted on an edge since the tick before the last one, and for how long.
@@ -318,7 +337,7 @@ impl Book {
         (counts, self.recent_seconds(now))
     }
 
-    fn recent_seconds(&self, now: Millis) -> f64 {
+    pub(crate) fn recent_seconds(&self, now: Millis) -> f64 {
         (now.saturating_sub(self.ticks[1]) as f64 / 1000.0).max(1.0)
     }
 }
@@ -346,6 +365,9 @@ impl ProcedureRow {
         self.dirty |= !minute.is_zero();
         self.last = minute;
         self.at_tick = self.counts;
+        if minute.claims_own == 0 {
+            self.failing = None;
+        }
         minute
     }
 }

@@ -7,14 +7,15 @@ use onus_api::{ClassPage, EdgeClassEntry, Evidence, SCHEMA_VERSION, SwitchOrder,
 use onus_core::EdgeClass;
 
 use crate::book::Book;
+use crate::clock::Millis;
 
 /// The page for a service, with the classes that are known.
-pub(crate) fn page(book: &Book, service: &str) -> ClassPage {
+pub(crate) fn page(book: &Book, service: &str, now: Millis) -> ClassPage {
     let names = &book.names;
     let edges = book.service(service).into_iter().flat_map(|row| &row.edges).filter_map(|&edge| {
         let row = &book.edges()[edge as usize];
-        let declared = book.declared(row.key);
-        let class = book.class(row);
+        let declared = book.declared(row, now);
+        let class = book.class(row, now);
         if class == EdgeClass::Unknown && declared.operator.is_none() {
             return None;
         }
@@ -32,13 +33,19 @@ pub(crate) fn page(book: &Book, service: &str) -> ClassPage {
         schema_version: SCHEMA_VERSION,
         service: service.to_owned(),
         edges: edges.collect(),
-        switches: SwitchOrder::default(),
+        switches: book.said.switches(service, now),
     }
 }
 
-/// The version of a page's content: the same in every process that knows the same.
-pub(crate) fn etag(page: &[u8]) -> String {
+/// The version of a page's content: the same in every process that knows the same, and however much
+/// of a shield is left.
+pub(crate) fn etag(page: &ClassPage) -> String {
+    let lasting = ClassPage {
+        switches: SwitchOrder { shield_left_seconds: None, ..page.switches.clone() },
+        ..page.clone()
+    };
     let mut hasher = FixedState::with_seed(0).build_hasher();
-    hasher.write(page);
+    // Numbers and text: it cannot fail.
+    hasher.write(&serde_json::to_vec(&lasting).unwrap_or_default());
     format!("\"{:016x}\"", hasher.finish())
 }

@@ -44,7 +44,7 @@ pub(crate) fn page(book: &Book, asked: &Asked, now: Millis) -> EdgePage {
 
 fn figures(book: &Book, row: &EdgeRow, now: Millis) -> EdgeFigures {
     let names = &book.names;
-    let finding = row.finding(book.declared(row.key), now);
+    let finding = row.finding(book.declared(row, now), now);
     let measured = finding.measured;
     let (recent, recent_seconds) = book.recent(row, now);
     EdgeFigures {

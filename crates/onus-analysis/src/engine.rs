@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::thread;
 
 use bytes::Bytes;
-use onus_api::{Accepted, ClassPage, Report};
+use onus_api::{Accepted, AuditEntry, ClassPage, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::access::Access;
@@ -16,6 +16,7 @@ use crate::clock::Millis;
 use crate::config::AnalysisConfig;
 use crate::last::LastPages;
 use crate::metrics::Reports;
+use crate::orders::Change;
 use crate::store::{Store, StoreError};
 
 /// The most reports, and bytes of them, that are stored with one `fsync`.
@@ -43,6 +44,17 @@ struct Shared {
 
 enum Job {
     Report(Box<Incoming>),
+    /// An operator says something.
+    Change {
+        change: Box<Change>,
+        by: String,
+        answer: oneshot::Sender<Result<(), NotStored>>,
+    },
+    /// The newest lines of the audit log are asked for.
+    Audit {
+        most: usize,
+        answer: oneshot::Sender<Result<Vec<AuditEntry>, NotStored>>,
+    },
     /// A minute is over.
     Tick(Millis),
     /// The process ends; answered when everything is on disk.
@@ -126,6 +138,22 @@ impl Analysis {
         answered.await.unwrap_or(Err(NotStored::Busy))
     }
 
+    /// Writes down what an operator says, and who, and lets it hold.
+    pub(crate) async fn change(&self, change: Change, by: String) -> Result<(), NotStored> {
+        let (answer, answered) = oneshot::channel();
+        let job = Job::Change { change: Box::new(change), by, answer };
+        self.0.jobs.try_send(job).map_err(|_| NotStored::Busy)?;
+        answered.await.unwrap_or(Err(NotStored::Busy))
+    }
+
+    /// The newest lines of the audit log.
+    pub(crate) async fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, NotStored> {
+        let (answer, answered) = oneshot::channel();
+        let job = Job::Audit { most, answer };
+        self.0.jobs.try_send(job).map_err(|_| NotStored::Busy)?;
+        answered.await.unwrap_or(Err(NotStored::Busy))
+    }
+
     /// Writes everything to disk; for the end of the process.
     pub async fn finish(&self) {
         let (answer, answered) = oneshot::channel();
@@ -166,7 +194,7 @@ impl Analysis {
     pub(crate) fn class_page(&self, service: &str) -> ClassPage {
         match self.0.last.of(service).filter(|_| self.broken().is_some()) {
             Some(page) => page.clone(),
-            None => classes::page(&self.book(), service),
+            None => classes::page(&self.book(), service, Millis::now()),
         }
     }
 
@@ -199,6 +227,14 @@ impl Engine {
                     Job::Report(incoming) => {
                         bytes += incoming.text.len();
                         batch.push(*incoming);
+                    }
+                    Job::Change { change, by, answer } => {
+                        let done = self.change(&change, by, Millis::now());
+                        let _ = answer.send(done.map_err(NotStored::Broken));
+                    }
+                    Job::Audit { most, answer } => {
+                        let read = self.write(Millis::now(), |store, _| store.audit(most));
+                        let _ = answer.send(read.map_err(NotStored::Broken));
                     }
                     Job::Tick(now) => {
                         self.take(std::mem::take(&mut batch));
@@ -281,11 +317,26 @@ impl Engine {
         }
     }
 
+    fn change(&mut self, change: &Change, by: String, now: Millis) -> Result<(), String> {
+        let (action, subject, detail) = change.told();
+        tracing::warn!(by, action, subject, detail, "onus analysis: said by an operator");
+        let entry = AuditEntry { at: now.0, by, action: action.to_owned(), subject, detail };
+        self.write(now, |store, _| store.change(change, &entry))?;
+        self.book_mut().change(change);
+        self.shared.changes.send_modify(|changes| *changes += 1);
+        Ok(())
+    }
+
     fn tick(&mut self, now: Millis) {
+        let expired = self.shared.book().said.expired(now);
+        for change in expired {
+            // Where it cannot be written it ends all the same, by its time.
+            let _ = self.change(&change, "expiry".to_owned(), now);
+        }
         let changed = self.store.is_some() && self.book_mut().tick(now);
         self.checkpoint(now);
         if changed
-            && let Err(error) = LastPages::write(&self.shared.config.data, &self.shared.book())
+            && let Err(error) = LastPages::write(&self.shared.config.data, &self.shared.book(), now)
         {
             tracing::warn!(%error, "onus analysis: the last classes cannot be kept beside the store");
         }

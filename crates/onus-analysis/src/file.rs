@@ -229,7 +229,8 @@ impl Checked<'_> {
 const COUNT_MAX: usize = 100_000_000;
 
 /// A time such as `25ms`, `10s`, `15m`, `2h` or `7d`.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
+#[must_use]
+pub fn duration(text: &str) -> Option<Duration> {
     let unit = text.find(|character: char| !character.is_ascii_digit())?;
     let (number, unit) = text.split_at(unit);
     let millis = match unit {

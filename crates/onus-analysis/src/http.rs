@@ -1,9 +1,12 @@
 //! The HTTP API: what agents send and ask, and what people and tools read.
 
+mod body;
 mod classes;
 mod edges;
 mod health;
 mod metrics;
+mod now;
+mod orders;
 mod problem;
 mod query;
 mod reports;
@@ -102,6 +105,11 @@ fn router(analysis: Analysis) -> Router {
         .route("/api/v1/reports", post(reports::take))
         .route("/api/v1/classes", get(classes::page))
         .route("/api/v1/edges", get(edges::page))
+        .route("/api/v1/now", get(now::snapshot))
+        .route("/api/v1/orders", get(orders::all).post(orders::order))
+        .route("/api/v1/overrides", post(orders::set_override))
+        .route("/api/v1/overrides/drop", post(orders::drop_override))
+        .route("/api/v1/audit", get(orders::audit))
         .fallback(problem::not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(DefaultBodyLimit::max(limit))

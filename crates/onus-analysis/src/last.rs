@@ -8,6 +8,7 @@ use onus_api::ClassPage;
 
 use crate::book::Book;
 use crate::classes;
+use crate::clock::Millis;
 
 /// Class pages by service.
 #[derive(Debug, Default)]
@@ -30,10 +31,10 @@ impl LastPages {
     }
 
     /// Keeps the pages of all services, under another name first, so that no half is read.
-    pub(crate) fn write(folder: &Path, book: &Book) -> io::Result<()> {
+    pub(crate) fn write(folder: &Path, book: &Book, now: Millis) -> io::Result<()> {
         let pages: Vec<_> = book
             .service_names()
-            .map(|service| classes::page(book, service))
+            .map(|service| classes::page(book, service, now))
             .filter(|page| !page.edges.is_empty())
             .collect();
         let path = file_in(folder);

@@ -21,12 +21,14 @@ mod http;
 mod last;
 mod metrics;
 mod names;
+mod now;
+mod orders;
 mod store;
 mod window;
 
 pub use access::{Grant, Proof, Role};
 pub use config::{AnalysisConfig, Limits};
 pub use engine::Analysis;
-pub use file::ConfigError;
+pub use file::{ConfigError, duration};
 pub use http::{ServeError, Server};
 pub use store::StoreError;

@@ -130,9 +130,10 @@ fn mesh(book: &Book, page: &mut Page<'_>) -> fmt::Result {
     single(book, page, "onus_edge_budget_denied", help, |row| row.counts.budget_denied)?;
     let help = "1 for the class of the edge that agents are told, 0 for the others.";
     let mut family = page.gauges("onus_edge_class", help)?;
+    let now = Millis::now();
     for row in book.edges() {
         for class in [EdgeClass::FailClose, EdgeClass::FailOpen, EdgeClass::Unknown] {
-            let is = f64::from(u8::from(book.class(row) == class));
+            let is = f64::from(u8::from(book.class(row, now) == class));
             family.add(&(labels(book, row), [("class", class.as_str())]), is)?;
         }
     }

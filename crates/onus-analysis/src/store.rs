@@ -9,13 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use onus_api::{EdgeCounts, Report};
+use onus_api::{AuditEntry, EdgeCounts, Report};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use crate::book::{Book, EdgeRow, InstanceRow, ProcedureRow};
 use crate::clock::Millis;
 use crate::codec::{Reader, Writer};
 use crate::config::Limits;
+use crate::orders::Change;
 use crate::window::is_trouble;
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
@@ -25,6 +26,10 @@ const EDGES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("edges");
 const PROCEDURES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("procedures");
 const INSTANCES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("instances");
 const WINDOWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("windows");
+const OVERRIDES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("overrides");
+const ORDERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("orders");
+/// Who said what, in the order of time; nothing is taken out of it.
+const AUDIT: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("audit");
 
 /// The version of the layout. A file of a later one is left alone.
 const VERSION: u64 = 1;
@@ -170,6 +175,42 @@ impl Store {
         Ok(())
     }
 
+    /// Writes what an operator changes, and that it was said.
+    pub(crate) fn change(&self, change: &Change, entry: &AuditEntry) -> Result<(), redb::Error> {
+        let transaction = self.database.begin_write()?;
+        {
+            let mut overrides = transaction.open_table(OVERRIDES)?;
+            let mut orders = transaction.open_table(ORDERS)?;
+            match change {
+                Change::SetOverride(it) => {
+                    overrides.insert(it.id.as_str(), json(it).as_slice())?;
+                }
+                Change::DropOverride(id) => {
+                    overrides.remove(id.as_str())?;
+                }
+                Change::SetOrder(order) => {
+                    orders.insert(order.service.as_str(), json(order).as_slice())?;
+                }
+            }
+            let mut audit = transaction.open_table(AUDIT)?;
+            let next = audit.last()?.map_or(0, |(number, _)| number.value() + 1);
+            audit.insert(next, json(entry).as_slice())?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// The newest lines of the audit log, newest first.
+    pub(crate) fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, redb::Error> {
+        let transaction = self.database.begin_read()?;
+        let mut entries = Vec::new();
+        for row in transaction.open_table(AUDIT)?.iter()?.rev().take(most) {
+            let (_, row) = row?;
+            entries.extend(serde_json::from_slice::<AuditEntry>(row.value()).ok());
+        }
+        Ok(entries)
+    }
+
     /// Writes what has changed, and empties the log.
     pub(crate) fn checkpoint(&self, book: &Book, now: Millis) -> Result<(), redb::Error> {
         let transaction = self.database.begin_write()?;
@@ -183,6 +224,11 @@ impl Store {
         transaction.commit()?;
         Ok(())
     }
+}
+
+/// Numbers and text: it cannot fail.
+fn json(document: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(document).unwrap_or_default()
 }
 
 fn write_book(transaction: &WriteTransaction, book: &Book, now: Millis) -> Result<(), redb::Error> {
@@ -230,6 +276,9 @@ fn prepare(database: &Database, now: Millis) -> Result<(), redb::Error> {
         transaction.open_table(PROCEDURES)?;
         transaction.open_table(INSTANCES)?;
         transaction.open_table(WINDOWS)?;
+        transaction.open_table(OVERRIDES)?;
+        transaction.open_table(ORDERS)?;
+        transaction.open_table(AUDIT)?;
     }
     transaction.commit()?;
     Ok(())
@@ -275,6 +324,18 @@ impl Reading<'_> {
                 return Err(self.damaged(format!("instance {:?}", key.value())));
             };
             book.add_instance(instance, row);
+        }
+        for row in self.ok(self.ok(transaction.open_table(OVERRIDES))?.iter())? {
+            let (id, row) = self.ok(row)?;
+            let it = serde_json::from_slice(row.value());
+            let it = it.map_err(|_| self.damaged(format!("override {}", id.value())))?;
+            book.change(&Change::SetOverride(it));
+        }
+        for row in self.ok(self.ok(transaction.open_table(ORDERS))?.iter())? {
+            let (service, row) = self.ok(row)?;
+            let order = serde_json::from_slice(row.value());
+            let order = order.map_err(|_| self.damaged(format!("order {}", service.value())))?;
+            book.change(&Change::SetOrder(order));
         }
         let next = self.replay(&transaction, &mut book)?;
         Ok((book, next))

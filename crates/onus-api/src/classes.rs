@@ -87,6 +87,9 @@ pub struct SwitchOrder {
     /// How much longer the shield holds from the moment of this answer; zero takes one down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shield_left_seconds: Option<u64>,
+    /// When the shield ends by the clock of the analysis, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shield_until: Option<u64>,
     /// Who ordered it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub who: String,
@@ -96,6 +99,14 @@ pub struct SwitchOrder {
 }
 
 impl Class {
+    /// The class of this name, as people type it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::FailClose, Self::FailOpen, Self::Unknown]
+            .into_iter()
+            .find(|class| class.as_str() == name)
+    }
+
     /// The spelling everywhere.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

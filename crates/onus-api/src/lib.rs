@@ -11,12 +11,18 @@
 mod classes;
 mod counts;
 mod edges;
+mod now;
+mod orders;
 mod problem;
 mod report;
 
 pub use classes::{Class, ClassPage, EdgeClassEntry, Evidence, SwitchOrder, Word};
 pub use counts::{EdgeCounts, ProcedureCounts};
 pub use edges::{EdgeFigures, EdgePage};
+pub use now::{EdgeNow, ServiceNow, Snapshot};
+pub use orders::{
+    Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideRequest, SwitchRequest,
+};
 pub use problem::Problem;
 pub use report::{Accepted, EdgeDelta, EdgePolicyFacts, ProcedureDelta, Report, ServiceFacts};
 

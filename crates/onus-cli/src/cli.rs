@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -25,6 +26,9 @@ pub(crate) enum Command {
     Analysis(AnalysisOptions),
     Edges(EdgesOptions),
     Explain(ExplainOptions),
+    Now(NowOptions),
+    Off(OffOptions),
+    Shield(ShieldOptions),
 }
 
 /// Run the dependency analysis: take in what agents count, hand back the classes of edges
@@ -398,4 +402,115 @@ pub(crate) enum TracesOutput {
     Json,
     /// For tools: the edges
     Csv,
+}
+
+/// Show the first minute of an incident on one screen: who is at fault, and who makes it worse
+///
+/// Asks the analysis, then the PromQL store, then the services themselves; the first that answers
+/// is shown.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example: with the analysis down\n\n    \
+                             onus now --agents checkout-0:7470,payments-0:7470")]
+pub(crate) struct NowOptions {
+    #[command(flatten)]
+    pub(crate) server: Server,
+
+    /// A PromQL store that scrapes the services, such as http://prometheus:9090
+    #[arg(long, value_name = "URL", env = "ONUS_PROMQL")]
+    pub(crate) promql: Option<String>,
+
+    /// The token for it
+    #[arg(long, value_name = "TOKEN", env = "ONUS_PROMQL_TOKEN", hide_env_values = true)]
+    pub(crate) promql_token: Option<String>,
+
+    /// The admin addresses of services
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub(crate) agents: Vec<String>,
+
+    /// Look again until interrupted
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+
+    /// How the result is printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
+}
+
+/// How a lever is pulled.
+#[derive(Debug, Args)]
+pub(crate) struct LeverOptions {
+    /// Why; it stands in the audit log and in the metrics of the service
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+
+    /// Who says so
+    #[arg(long, value_name = "NAME", env = "USER")]
+    pub(crate) who: String,
+
+    /// Pull it at these admin addresses of services, without the analysis; --token is theirs
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub(crate) agents: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) server: Server,
+}
+
+/// Let a service tell its callers to retry nothing, for a while
+///
+/// Every error that it answers says "do not retry", to callers that enforce, observe, or have no
+/// Onus. It ends by itself.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Example:\n\n    onus shield payments --for 15m --reason 'incident 42'"
+)]
+pub(crate) struct ShieldOptions {
+    /// The service
+    #[arg(value_name = "SERVICE")]
+    pub(crate) service: String,
+
+    /// How long, 1s to 24h
+    #[arg(long = "for", value_name = "TIME", default_value = "15m", value_parser = shield_time)]
+    pub(crate) time: Duration,
+
+    /// Take it down
+    #[arg(long, conflicts_with = "time")]
+    pub(crate) down: bool,
+
+    #[command(flatten)]
+    pub(crate) lever: LeverOptions,
+}
+
+/// Take ownership out of the way: claims are neither sent nor read, configured retries go on
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus off --all --reason 'incident 42'")]
+pub(crate) struct OffOptions {
+    /// The service
+    #[arg(value_name = "SERVICE")]
+    pub(crate) service: Option<String>,
+
+    /// All services
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// How long; without it until --back
+    #[arg(long = "for", value_name = "TIME", value_parser = any_time)]
+    pub(crate) time: Option<Duration>,
+
+    /// Take the order back
+    #[arg(long, conflicts_with = "time")]
+    pub(crate) back: bool,
+
+    #[command(flatten)]
+    pub(crate) lever: LeverOptions,
+}
+
+fn any_time(text: &str) -> Result<Duration, String> {
+    let wrong = || "allowed is a time such as 90s, 15m, 2h or 7d".to_owned();
+    onus_analysis::duration(text).filter(|time| !time.is_zero()).ok_or_else(wrong)
+}
+
+fn shield_time(text: &str) -> Result<Duration, String> {
+    let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+    let wrong = || "allowed is a time from 1s to 24h such as 90s, 15m or 2h".to_owned();
+    any_time(text).ok().filter(|time| range.contains(time)).ok_or_else(wrong)
 }

@@ -9,8 +9,11 @@ mod cli;
 mod demo;
 mod exit;
 mod files;
+mod levers;
 mod logging;
 mod model;
+mod now;
+mod promql;
 mod simulate;
 mod table;
 mod traces;
@@ -30,6 +33,9 @@ fn main() -> ExitCode {
         Command::Analysis(options) => analysis::serve(&options).map(|()| Exit::Done),
         Command::Edges(options) => analysis::edges(&options).map(|()| Exit::Done),
         Command::Explain(options) => analysis::explain(&options).map(|()| Exit::Done),
+        Command::Now(options) => now::run(&options).map(|()| Exit::Done),
+        Command::Off(options) => levers::off(&options).map(|()| Exit::Done),
+        Command::Shield(options) => levers::shield(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
         Command::Traces(options) => traces::run(&options),
         Command::Model(options) => model::run(&options).map(|()| Exit::Done),

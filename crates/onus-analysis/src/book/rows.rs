@@ -40,6 +40,8 @@ pub(crate) struct EdgeRow {
     pub(crate) told: Told,
     /// When it was last reported.
     pub(crate) seen: Millis,
+    /// Since when calls fail; `None` while none does.
+    pub(crate) failing: Option<Millis>,
     pub(crate) dirty: bool,
 }
 
@@ -59,6 +61,8 @@ pub(crate) struct ProcedureRow {
     pub(crate) counts: ProcedureCounts,
     pub(crate) at_tick: ProcedureCounts,
     pub(crate) last: ProcedureCounts,
+    /// Since when it claims errors as its own; `None` while it claims none.
+    pub(crate) failing: Option<Millis>,
     pub(crate) dirty: bool,
 }
 
@@ -86,6 +90,7 @@ impl EdgeRow {
             estimator: Estimator::new(now.timestamp()),
             told: Told { class: MeasuredClass::NoData, since: now, k: 0.0, n: 0.0 },
             seen: now,
+            failing: None,
             dirty: true,
         }
     }
@@ -96,6 +101,9 @@ impl EdgeRow {
         self.dirty |= !minute.is_zero();
         self.last = minute.to_array().map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         self.at_tick = self.counts;
+        if minute.calls_failed == 0 {
+            self.failing = None;
+        }
         minute
     }
 
@@ -203,6 +211,7 @@ impl ProcedureRow {
             counts: ProcedureCounts::default(),
             at_tick: ProcedureCounts::default(),
             last: ProcedureCounts::default(),
+            failing: None,
             dirty: true,
         }
     }

@@ -38,9 +38,9 @@ pub(crate) async fn page(
         changes.mark_unchanged();
         let version = version(&analysis, &service);
         let page = analysis.class_page(&service);
-        let text = serde_json::to_vec(&page).unwrap_or_default();
-        let etag = classes::etag(&text);
+        let etag = classes::etag(&page);
         if known.is_none_or(|known| known.as_bytes() != etag.as_bytes()) {
+            let text = serde_json::to_vec(&page).unwrap_or_default();
             return Ok(answer(StatusCode::OK, &etag, text));
         }
         while self::version(&analysis, &service) == version {
@@ -55,9 +55,10 @@ pub(crate) async fn page(
 }
 
 /// What changes with what the agents of a service are told.
-fn version(analysis: &Analysis, service: &str) -> (Option<u64>, bool) {
-    let version = analysis.book().service(service).map(|row| row.version);
-    (version, analysis.broken().is_some())
+fn version(analysis: &Analysis, service: &str) -> (Option<u64>, u64, bool) {
+    let book = analysis.book();
+    let version = book.service(service).map(|row| row.version);
+    (version, book.said.epoch, analysis.broken().is_some())
 }
 
 /// How long the agent would wait (RFC 7240).

@@ -5,6 +5,8 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use onus_api::Problem;
 
+use crate::engine::NotStored;
+
 /// A request that is refused.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -25,6 +27,12 @@ impl Refusal {
     /// A body that is not what it should be.
     pub(crate) fn body(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad-body", "the body cannot be read", detail)
+    }
+
+    /// An order that cannot be meant.
+    pub(crate) fn order(detail: impl Into<String>) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(status, "bad-order", "the order cannot be meant", detail)
     }
 
     /// A body that is larger than any that is meant.
@@ -54,6 +62,19 @@ impl Refusal {
     pub(crate) fn later(slug: &str, title: &str, detail: impl Into<String>) -> Self {
         let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, slug, title, detail);
         Self { retry_after: Some(5), ..refusal }
+    }
+}
+
+impl From<NotStored> for Refusal {
+    fn from(why: NotStored) -> Self {
+        match why {
+            NotStored::Busy => {
+                Self::later("busy", "too many wait to be stored", "the queue of the store is full")
+            }
+            NotStored::Broken(why) => {
+                Self::later("store-broken", "the store cannot be written", why)
+            }
+        }
     }
 }
 

@@ -1,16 +1,15 @@
 //! `POST /api/v1/reports`: an agent reports what it has counted.
 
 use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use bytes::Bytes;
 use onus_api::{Report, SCHEMA_VERSION};
 
+use super::body::Body;
 use super::problem::Refusal;
 use crate::access::Who;
 use crate::config::Limits;
-use crate::engine::{Analysis, NotStored};
+use crate::engine::Analysis;
 
 /// The largest count of a report: more calls than any process makes in its life.
 const COUNT_MAX: u64 = 1 << 40;
@@ -18,7 +17,7 @@ const COUNT_MAX: u64 = 1 << 40;
 pub(crate) async fn take(
     State(analysis): State<Analysis>,
     who: Who,
-    body: Result<Bytes, BytesRejection>,
+    body: Result<Body, Refusal>,
 ) -> Result<Response, Refusal> {
     let limits = analysis.config().limits;
     let refused = |_: &Refusal| analysis.reports().refused();
@@ -31,33 +30,19 @@ pub(crate) async fn take(
         Err(why) => why,
     };
     analysis.reports().put_off();
-    Err(match why {
-        NotStored::Busy => {
-            let detail = format!("{} reports wait to be stored", limits.waiting);
-            Refusal::later("busy", "too many reports at once", detail)
-        }
-        NotStored::Broken(why) => {
-            Refusal::later("store-broken", "the store cannot be written", why)
-        }
-    })
+    Err(why.into())
 }
 
 fn read(
-    body: Result<Bytes, BytesRejection>,
+    body: Result<Body, Refusal>,
     who: &Who,
     limits: &Limits,
 ) -> Result<(Report, Bytes), Refusal> {
-    let text = body.map_err(|error| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Refusal::too_large(format!("a report has at most {} bytes", limits.report_bytes))
-        }
-        _ => Refusal::body(error.body_text()),
-    })?;
-    let report: Report =
-        serde_json::from_slice(&text).map_err(|error| Refusal::body(error.to_string()))?;
+    let body = body?;
+    let report: Report = body.parse()?;
     check(&report, limits).map_err(Refusal::report)?;
     who.must_speak_for(&report.service)?;
-    Ok((report, text))
+    Ok((report, body.0))
 }
 
 /// What would be wrong with counting the report.

@@ -10,6 +10,7 @@ use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use onus_api::Problem;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::Server;
@@ -53,6 +54,18 @@ impl Client {
         query: &[(&str, &str)],
     ) -> anyhow::Result<T> {
         let body = self.send(Method::GET, path, query, Bytes::new()).await?;
+        serde_json::from_slice(&body)
+            .with_context(|| format!("understand the answer of {}{path}", self.base))
+    }
+
+    /// Sends a document, and reads the answer.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        document: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let body = Bytes::from(serde_json::to_vec(document).context("write the request")?);
+        let body = self.send(Method::POST, path, &[], body).await?;
         serde_json::from_slice(&body)
             .with_context(|| format!("understand the answer of {}{path}", self.base))
     }

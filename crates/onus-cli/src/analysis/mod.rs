@@ -15,7 +15,7 @@ pub(crate) use explain::run as explain;
 pub(crate) use serve::run as serve;
 
 /// Runs what waits for sockets.
-fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -24,12 +24,12 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 }
 
 /// Prints a result on standard output.
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("write the result")
 }
 
 /// One JSON document, with a line break at its end.
-fn json(document: &impl serde::Serialize) -> anyhow::Result<String> {
+pub(crate) fn json(document: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }

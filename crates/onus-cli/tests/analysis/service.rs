@@ -22,6 +22,8 @@ pub(crate) enum Broken {
     Nothing,
     Payments,
     Recs,
+    /// The service itself, which then calls nobody.
+    Itself,
 }
 
 impl Service {
@@ -48,6 +50,10 @@ impl Service {
         let handler = service_fn(move |_request: Request<Full<Bytes>>| {
             let (payments, recs) = (payments.clone(), recs.clone());
             async move {
+                if broken == Broken::Itself {
+                    let answer = Response::builder().status(StatusCode::INTERNAL_SERVER_ERROR);
+                    return Ok(answer.body(Full::default()).expect("the answer is made"));
+                }
                 let call = |path: &str| {
                     Request::get(path).body(Full::<Bytes>::default()).expect("a request")
                 };

@@ -16,7 +16,7 @@ use crate::onus::{Onus, WeakOnus};
 
 /// The wait after a page or a failure: whoever answers at once must not be asked without pause.
 const PAUSE: Duration = Duration::from_millis(500);
-const BACKOFF_MAX: Duration = Duration::from_secs(15);
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) struct Followed {
     pub(crate) staleness: Duration,
@@ -142,7 +142,7 @@ fn given(entry: &EdgeClassEntry, wall: SystemTime) -> (EdgeName, GivenClass) {
 }
 
 /// The order as the agent takes it; its text is that of a switch file.
-fn switches(order: &SwitchOrder, age: Duration) -> Result<Switches, String> {
+pub(crate) fn switches(order: &SwitchOrder, age: Duration) -> Result<Switches, String> {
     let mut switches = match &order.mode {
         Some(mode) if mode.contains(['\n', '\r', '#']) => return Err(format!("mode is {mode:?}")),
         Some(mode) => {

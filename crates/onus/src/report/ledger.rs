@@ -146,7 +146,7 @@ impl Ledger {
     }
 }
 
-fn facts(agent: &Agent, now: Timestamp) -> ServiceFacts {
+pub(crate) fn facts(agent: &Agent, now: Timestamp) -> ServiceFacts {
     let mode = agent.mode();
     ServiceFacts {
         mode: mode.as_str().to_owned(),
@@ -159,7 +159,7 @@ fn facts(agent: &Agent, now: Timestamp) -> ServiceFacts {
     }
 }
 
-fn policy_facts(edge: &Edge, now: Timestamp) -> EdgePolicyFacts {
+pub(crate) fn policy_facts(edge: &Edge, now: Timestamp) -> EdgePolicyFacts {
     let policy = edge.policy();
     let budget = policy.retry.and_then(|retry| retry.budget);
     EdgePolicyFacts {
@@ -173,7 +173,7 @@ fn policy_facts(edge: &Edge, now: Timestamp) -> EdgePolicyFacts {
     }
 }
 
-fn edge_counts(totals: &EdgeTotals) -> EdgeCounts {
+pub(crate) fn edge_counts(totals: &EdgeTotals) -> EdgeCounts {
     let [ok, alone, jointly] = totals.requests;
     let [retries, retries_ok] = totals.retries.all();
     EdgeCounts {
@@ -210,7 +210,7 @@ fn edge_counts(totals: &EdgeTotals) -> EdgeCounts {
     }
 }
 
-fn procedure_counts(totals: &ProcedureTotals) -> ProcedureCounts {
+pub(crate) fn procedure_counts(totals: &ProcedureTotals) -> ProcedureCounts {
     let mut counts = ProcedureCounts {
         ok: totals.requests[0],
         failed: totals.requests[1],

@@ -5,12 +5,14 @@
 //! counters, so that its absence costs no memory and loses nothing. The other waits for classes and
 //! orders of operators. Without an analysis edges are learnt locally and nothing else changes.
 
+mod admin;
 mod client;
 mod follow;
 mod kept;
 mod ledger;
 mod metrics;
 mod send;
+mod snapshot;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,9 +22,11 @@ use http::Uri;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use self::client::Client;
+use self::metrics::Standing;
 use crate::onus::Onus;
-use client::Client;
-use metrics::Standing;
+
+pub use self::admin::AdminService;
 
 /// Where the analysis is, and how it is talked to.
 #[derive(Clone, Debug)]

@@ -1,11 +1,12 @@
 //! The task that reports.
 
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::admin::millis;
 use super::client::{Client, Reported};
 use super::ledger::Ledger;
 use super::metrics::Standing;
@@ -43,9 +44,7 @@ pub(crate) async fn run(
         let mut always = regular;
         loop {
             let now = onus.clock().now();
-            let wall = onus.clock().wall().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let at = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
-            let Some(report) = ledger.next(agent, now, at, always) else { break };
+            let Some(report) = ledger.next(agent, now, millis(&onus), always) else { break };
             always = false;
             match client.report(report).await {
                 Reported::Stored(accepted) => {
