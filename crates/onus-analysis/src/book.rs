@@ -27,7 +27,11 @@ type Map<K, V> = HashMap<K, V, RandomState>;
 pub(crate) struct Book {
     limits: Limits,
     pub(crate) names: Names,
-    edges: Vec<EdgeRow>,
+    edges: Vec<Option<EdgeRow>>,
+    /// Places of edges that were forgotten; taken before new ones are made.
+    free: Vec<u32>,
+    /// Places that were freed and are not freed on disk yet.
+    freed: Vec<u32>,
     edge_ids: Map<EdgeKey, u32>,
     procedures: Vec<ProcedureRow>,
     procedure_ids: Map<ProcedureKey, u32>,
@@ -83,6 +87,8 @@ impl Book {
             limits,
             names: Names::default(),
             edges: Vec::new(),
+            free: Vec::new(),
+            freed: Vec::new(),
             edge_ids: Map::default(),
             procedures: Vec::new(),
             procedure_ids: Map::default(),
@@ -116,7 +122,7 @@ impl Book {
         let minute = window_minute(Millis(report.at), arrived);
         for delta in &report.edges {
             let edge = self.edge_for(service, delta, arrived);
-            let row = &mut self.edges[edge as usize];
+            let Some(row) = self.edges[edge as usize].as_mut() else { continue };
             row.counts = row.counts.plus(delta.counts);
             row.policy = delta.policy;
             row.seen = arrived;
@@ -189,7 +195,7 @@ impl Book {
             }
         }
         let own = self.services.get(&caller).map_or(0, |service| service.edges.len());
-        let full = self.edges.len() >= self.limits.edges || own >= self.limits.edges_per_service;
+        let full = self.edge_ids.len() >= self.limits.edges || own >= self.limits.edges_per_service;
         let [caller_procedure, callee, procedure] =
             if full { [OTHER; 3] } else { names }.map(|name| self.names.intern(name));
         if full {
@@ -202,13 +208,42 @@ impl Book {
         }
     }
 
-    /// Adds a row, as one that was read from disk.
-    pub(crate) fn add_edge(&mut self, row: EdgeRow) -> u32 {
-        let id = self.edges.len() as u32;
+    fn add_edge(&mut self, row: EdgeRow) -> u32 {
+        let id = self.free.pop().unwrap_or(self.edges.len() as u32);
+        self.freed.retain(|&freed| freed != id);
+        self.place(id, row);
+        id
+    }
+
+    /// Puts a row in its place, as one that was read from disk.
+    pub(crate) fn put_edge(&mut self, id: u32, row: EdgeRow) {
+        self.free.extend(self.edges.len() as u32..id);
+        self.place(id, row);
+    }
+
+    fn place(&mut self, id: u32, row: EdgeRow) {
         self.edge_ids.insert(row.key, id);
         self.services.entry(row.key.caller).or_default().edges.push(id);
-        self.edges.push(row);
-        id
+        if self.edges.len() <= id as usize {
+            self.edges.resize_with(id as usize + 1, || None);
+        }
+        self.edges[id as usize] = Some(row);
+    }
+
+    /// Forgets edges that nobody has reported for long.
+    fn forget_silent_edges(&mut self, now: Millis) {
+        let silent = u64::try_from(self.limits.silent_edges.as_millis()).unwrap_or(u64::MAX);
+        for (id, place) in (0_u32..).zip(&mut self.edges) {
+            let over = |row: &mut EdgeRow| now.saturating_sub(row.seen) > silent;
+            let Some(row) = place.take_if(over) else { continue };
+            self.edge_ids.remove(&row.key);
+            if let Some(service) = self.services.get_mut(&row.key.caller) {
+                service.edges.retain(|&edge| edge != id);
+                service.version += 1;
+            }
+            self.free.push(id);
+            self.freed.push(id);
+        }
     }
 
     fn procedure_for(&mut self, service: Name, delta: &ProcedureDelta) -> u32 {
@@ -264,7 +299,8 @@ impl Book {
         }
         let other = self.names.find(OTHER);
         let mut any = false;
-        for row in &mut self.edges {
+        self.forget_silent_edges(now);
+        for row in self.edges.iter_mut().flatten() {
             let minute = row.end_minute();
             let key = row.key;
             // Failures that one part survives say nothing of the others.
@@ -286,13 +322,37 @@ impl Book {
     /// Everything is on disk.
     pub(crate) fn checkpointed(&mut self) {
         self.windows.clear();
-        self.edges.iter_mut().for_each(|row| row.dirty = false);
+        self.freed.clear();
+        self.edges.iter_mut().flatten().for_each(|row| row.dirty = false);
         self.procedures.iter_mut().for_each(|row| row.dirty = false);
         self.instances.values_mut().for_each(|row| row.dirty = false);
     }
 
-    pub(crate) fn edges(&self) -> &[EdgeRow] {
-        &self.edges
+    pub(crate) fn edges(&self) -> impl Iterator<Item = &EdgeRow> {
+        self.edges.iter().flatten()
+    }
+
+    pub(crate) fn edges_by_id(&self) -> impl Iterator<Item = (u32, &EdgeRow)> {
+        (0_u32..).zip(&self.edges).filter_map(|(id, row)| Some((id, row.as_ref()?)))
+    }
+
+    pub(crate) fn edge(&self, id: u32) -> Option<&EdgeRow> {
+        self.edges.get(id as usize)?.as_ref()
+    }
+
+    /// Places that were freed since the last checkpoint.
+    pub(crate) fn freed(&self) -> &[u32] {
+        &self.freed
+    }
+
+    /// How many edges are remembered.
+    pub(crate) fn edge_count(&self) -> usize {
+        self.edge_ids.len()
+    }
+
+    /// Whether reports of this service find room.
+    pub(crate) fn has_room_for(&self, service: &str) -> bool {
+        self.services.len() < self.limits.instances || self.service(service).is_some()
     }
 
     pub(crate) fn procedures(&self) -> &[ProcedureRow] {

@@ -13,7 +13,7 @@ use crate::clock::Millis;
 pub(crate) fn page(book: &Book, service: &str, now: Millis) -> ClassPage {
     let names = &book.names;
     let edges = book.service(service).into_iter().flat_map(|row| &row.edges).filter_map(|&edge| {
-        let row = &book.edges()[edge as usize];
+        let row = book.edge(edge)?;
         let declared = book.declared(row, now);
         let class = book.class(row, now);
         if class == EdgeClass::Unknown && declared.operator.is_none() {

@@ -22,7 +22,6 @@ pub(crate) fn page(book: &Book, asked: &Asked, now: Millis) -> EdgePage {
     let names = &book.names;
     let mut rows: Vec<&EdgeRow> = book
         .edges()
-        .iter()
         .filter(|row| {
             wants(&asked.caller, names.name(row.key.caller))
                 && wants(&asked.callee, names.name(row.key.callee))

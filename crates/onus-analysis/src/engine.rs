@@ -1,12 +1,13 @@
 //! The one thread that writes: reports to disk, then to the book; minutes to evidence.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
 use bytes::Bytes;
-use onus_api::{Accepted, AuditEntry, ClassPage, Report};
+use onus_api::{Accepted, AuditEntry, ClassPage, EdgeCounts, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::access::Access;
@@ -18,6 +19,7 @@ use crate::last::LastPages;
 use crate::metrics::Reports;
 use crate::orders::Change;
 use crate::store::{Store, StoreError};
+use crate::window::WindowKey;
 
 /// The most reports, and bytes of them, that are stored with one `fsync`.
 const BATCH_REPORTS: usize = 256;
@@ -42,6 +44,9 @@ struct Shared {
     last: LastPages,
 }
 
+/// Minutes of edges, with what was counted in them; one may be there twice.
+type CountedMinutes = Vec<(WindowKey, EdgeCounts)>;
+
 enum Job {
     Report(Box<Incoming>),
     /// An operator says something.
@@ -54,6 +59,11 @@ enum Job {
     Audit {
         most: usize,
         answer: oneshot::Sender<Result<Vec<AuditEntry>, NotStored>>,
+    },
+    /// Minutes with failures are asked for.
+    Windows {
+        minutes: Range<u32>,
+        answer: oneshot::Sender<Result<CountedMinutes, NotStored>>,
     },
     /// A minute is over.
     Tick(Millis),
@@ -154,6 +164,14 @@ impl Analysis {
         answered.await.unwrap_or(Err(NotStored::Busy))
     }
 
+    /// The minutes with failures in a range of time.
+    pub(crate) async fn windows(&self, minutes: Range<u32>) -> Result<CountedMinutes, NotStored> {
+        let (answer, answered) = oneshot::channel();
+        let job = Job::Windows { minutes, answer };
+        self.0.jobs.try_send(job).map_err(|_| NotStored::Busy)?;
+        answered.await.unwrap_or(Err(NotStored::Busy))
+    }
+
     /// Writes everything to disk; for the end of the process.
     pub async fn finish(&self) {
         let (answer, answered) = oneshot::channel();
@@ -234,6 +252,10 @@ impl Engine {
                     }
                     Job::Audit { most, answer } => {
                         let read = self.write(Millis::now(), |store, _| store.audit(most));
+                        let _ = answer.send(read.map_err(NotStored::Broken));
+                    }
+                    Job::Windows { minutes, answer } => {
+                        let read = self.windows(minutes);
                         let _ = answer.send(read.map_err(NotStored::Broken));
                     }
                     Job::Tick(now) => {
@@ -325,6 +347,17 @@ impl Engine {
         self.book_mut().change(change);
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(())
+    }
+
+    /// What is on disk, and what is not there yet.
+    fn windows(&mut self, minutes: Range<u32>) -> Result<CountedMinutes, String> {
+        self.write(Millis::now(), |store, shared| {
+            let mut found = store.windows(minutes.clone())?;
+            let book = shared.book();
+            let fresh = book.windows.iter().filter(|(key, _)| minutes.contains(&key.minute));
+            found.extend(fresh.map(|(&key, &counts)| (key, counts)));
+            Ok(found)
+        })
     }
 
     fn tick(&mut self, now: Millis) {

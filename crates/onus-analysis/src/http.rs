@@ -10,6 +10,7 @@ mod orders;
 mod problem;
 mod query;
 mod reports;
+mod storms;
 mod who;
 
 use std::io;
@@ -105,6 +106,9 @@ fn router(analysis: Analysis) -> Router {
         .route("/api/v1/reports", post(reports::take))
         .route("/api/v1/classes", get(classes::page))
         .route("/api/v1/edges", get(edges::page))
+        .route("/api/v1/graph", get(storms::graph))
+        .route("/api/v1/incident", get(storms::incident))
+        .route("/api/v1/radius", get(storms::radius))
         .route("/api/v1/now", get(now::snapshot))
         .route("/api/v1/orders", get(orders::all).post(orders::order))
         .route("/api/v1/overrides", post(orders::set_override))

@@ -153,7 +153,7 @@ fn single(
     count: impl Fn(&EdgeRow) -> u64,
 ) -> fmt::Result {
     let mut family = page.counters(name, help)?;
-    book.edges().iter().try_for_each(|row| family.add(&labels(book, row), count(row)))
+    book.edges().try_for_each(|row| family.add(&labels(book, row), count(row)))
 }
 
 fn own(analysis: &Analysis, book: &Book, page: &mut Page<'_>) -> fmt::Result {
@@ -197,7 +197,7 @@ fn own(analysis: &Analysis, book: &Book, page: &mut Page<'_>) -> fmt::Result {
     let age = now.saturating_sub(book.ticks[0]) as f64 / 1000.0;
     let usable = f64::from(u8::from(analysis.broken().is_none()));
     for (name, help, value) in [
-        ("onus_analysis_edges", "Edges that are remembered.", book.edges().len() as f64),
+        ("onus_analysis_edges", "Edges that are remembered.", book.edge_count() as f64),
         (
             "onus_analysis_instances",
             "Processes that are remembered.",

@@ -5,6 +5,7 @@
 //! they hold out of the log, in one transaction: the file is at any moment a book and the reports
 //! that it lacks, and what is counted twice in the log is told by its number.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::clock::Millis;
 use crate::codec::{Reader, Writer};
 use crate::config::Limits;
 use crate::orders::Change;
-use crate::window::is_trouble;
+use crate::window::{WindowKey, is_trouble};
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 /// Reports that the checkpoint lacks, in the order in which they were stored.
@@ -200,6 +201,24 @@ impl Store {
         Ok(())
     }
 
+    /// The minutes with failures in a range of time.
+    pub(crate) fn windows(
+        &self,
+        minutes: Range<u32>,
+    ) -> Result<Vec<(WindowKey, EdgeCounts)>, redb::Error> {
+        let first = |minute| WindowKey { minute, edge: 0 }.to_u64();
+        let transaction = self.database.begin_read()?;
+        let windows = transaction.open_table(WINDOWS)?;
+        let mut found = Vec::new();
+        for row in windows.range(first(minutes.start)..first(minutes.end))? {
+            let (key, row) = row?;
+            if let Some(counts) = Reader::new(row.value()).counts() {
+                found.push((WindowKey::of_u64(key.value()), EdgeCounts::from_array(counts)));
+            }
+        }
+        Ok(found)
+    }
+
     /// The newest lines of the audit log, newest first.
     pub(crate) fn audit(&self, most: usize) -> Result<Vec<AuditEntry>, redb::Error> {
         let transaction = self.database.begin_read()?;
@@ -233,8 +252,11 @@ fn json(document: &impl serde::Serialize) -> Vec<u8> {
 
 fn write_book(transaction: &WriteTransaction, book: &Book, now: Millis) -> Result<(), redb::Error> {
     let mut edges = transaction.open_table(EDGES)?;
-    for (id, row) in (0_u32..).zip(book.edges()).filter(|(_, row)| row.dirty) {
+    for (id, row) in book.edges_by_id().filter(|(_, row)| row.dirty) {
         edges.insert(id, row.encode(&book.names, now).as_slice())?;
+    }
+    for &id in book.freed() {
+        edges.remove(id)?;
     }
     let mut procedures = transaction.open_table(PROCEDURES)?;
     for (id, row) in (0_u32..).zip(book.procedures()).filter(|(_, row)| row.dirty) {
@@ -308,7 +330,7 @@ impl Reading<'_> {
             let (id, row) = self.ok(row)?;
             let edge = EdgeRow::decode(row.value(), &mut book.names, now)
                 .ok_or_else(|| self.damaged(format!("edge {}", id.value())))?;
-            book.add_edge(edge);
+            book.put_edge(id.value(), edge);
         }
         for row in self.ok(self.ok(transaction.open_table(PROCEDURES))?.iter())? {
             let (id, row) = self.ok(row)?;

@@ -18,6 +18,10 @@ impl WindowKey {
     pub(crate) fn to_u64(self) -> u64 {
         u64::from(self.minute) << 32 | u64::from(self.edge)
     }
+
+    pub(crate) fn of_u64(key: u64) -> Self {
+        Self { minute: (key >> 32) as u32, edge: key as u32 }
+    }
 }
 
 /// Minutes that are not on disk yet.

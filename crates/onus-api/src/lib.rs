@@ -11,6 +11,7 @@
 mod classes;
 mod counts;
 mod edges;
+mod incident;
 mod now;
 mod orders;
 mod problem;
@@ -19,6 +20,10 @@ mod report;
 pub use classes::{Class, ClassPage, EdgeClassEntry, Evidence, SwitchOrder, Word};
 pub use counts::{EdgeCounts, ProcedureCounts};
 pub use edges::{EdgeFigures, EdgePage};
+pub use incident::{
+    FalseSuppression, GraphEdge, GraphPage, Incident, IncidentEdge, IncidentRoot, Minute,
+    Prevention, Radius, RadiusPage, Storm,
+};
 pub use now::{EdgeNow, ServiceNow, Snapshot};
 pub use orders::{
     Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideRequest, SwitchRequest,

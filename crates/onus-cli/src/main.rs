@@ -5,6 +5,7 @@
 //! nothing stands on it.
 
 mod analysis;
+mod check;
 mod cli;
 mod demo;
 mod exit;
@@ -14,6 +15,7 @@ mod logging;
 mod model;
 mod now;
 mod promql;
+mod report;
 mod simulate;
 mod table;
 mod traces;
@@ -35,6 +37,11 @@ fn main() -> ExitCode {
         Command::Explain(options) => analysis::explain(&options).map(|()| Exit::Done),
         Command::Now(options) => now::run(&options).map(|()| Exit::Done),
         Command::Off(options) => levers::off(&options).map(|()| Exit::Done),
+        Command::Top(options) => analysis::top(&options).map(|()| Exit::Done),
+        Command::Radius(options) => analysis::radius(&options).map(|()| Exit::Done),
+        Command::Graph(options) => analysis::graph(&options).map(|()| Exit::Done),
+        Command::Report(options) => report::run(&options).map(|()| Exit::Done),
+        Command::Check(options) => check::run(&options),
         Command::Shield(options) => levers::shield(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
         Command::Traces(options) => traces::run(&options),

@@ -22,6 +22,11 @@ pub(crate) async fn take(
     let limits = analysis.config().limits;
     let refused = |_: &Refusal| analysis.reports().refused();
     let (report, text) = read(body, &who, &limits).inspect_err(refused)?;
+    if !analysis.book().has_room_for(&report.service) {
+        analysis.reports().put_off();
+        let detail = format!("{} services are remembered", limits.instances);
+        return Err(Refusal::later("full", "there is no room for another service", detail));
+    }
     let why = match analysis.take(report, text).await {
         Ok(accepted) => {
             analysis.reports().stored(accepted.repeated);

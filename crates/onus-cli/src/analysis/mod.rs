@@ -3,16 +3,20 @@
 mod client;
 mod edges;
 mod explain;
+mod radius;
 mod serve;
+mod top;
 
 use std::io::Write;
 
 use anyhow::Context;
 
 pub(crate) use client::Client;
-pub(crate) use edges::run as edges;
+pub(crate) use edges::{all as all_edges, run as edges};
 pub(crate) use explain::run as explain;
+pub(crate) use radius::{graph, radius};
 pub(crate) use serve::run as serve;
+pub(crate) use top::run as top;
 
 /// Runs what waits for sockets.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {

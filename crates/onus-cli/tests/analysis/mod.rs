@@ -2,6 +2,7 @@
 //! that read it.
 
 mod levers;
+mod people;
 mod refused;
 mod restarts;
 mod server;
