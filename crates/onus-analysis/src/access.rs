@@ -150,7 +150,7 @@ impl Access {
     }
 }
 
-fn token_in(path: &Path) -> Result<String, String> {
+pub(crate) fn token_in(path: &Path) -> Result<String, String> {
     let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
     if length > TOKEN_MAX {
         return Err(format!("{length} bytes; allowed is up to {TOKEN_MAX}"));

@@ -18,6 +18,7 @@ use crate::clock::Millis;
 use crate::config::Limits;
 use crate::names::{Name, Names, clean};
 use crate::orders::{Change, Said};
+use crate::promql::INSTANCE;
 use crate::window::{WindowKey, Windows};
 
 type Map<K, V> = HashMap<K, V, RandomState>;
@@ -151,7 +152,8 @@ impl Book {
         if report.sequence <= before {
             return Arrival::Repeated;
         }
-        let lost = report.sequence - before - 1;
+        // The numbers of a PromQL store are those of minutes.
+        let lost = if report.instance == INSTANCE { 0 } else { report.sequence - before - 1 };
         self.noticed.lost_reports = self.noticed.lost_reports.saturating_add(lost);
         if before == 0 {
             self.make_room_for_instance();
@@ -361,6 +363,12 @@ impl Book {
 
     pub(crate) fn instances(&self) -> impl Iterator<Item = (&Arc<str>, &InstanceRow)> {
         self.instances.iter().map(|((_, instance), row)| (instance, row))
+    }
+
+    /// The last minute that was read back from a PromQL store; 0 for none.
+    pub(crate) fn last_promql_minute(&self) -> u64 {
+        let minutes = self.instances().filter(|(instance, _)| &***instance == INSTANCE);
+        minutes.map(|(_, row)| row.sequence).max().unwrap_or(0)
     }
 
     pub(crate) fn service(&self, name: &str) -> Option<&ServiceRow> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::access::Grant;
+use crate::shard::Shard;
 
 /// What the analysis is told at the start. Everything has a default but the folder of the store.
 #[derive(Clone, Debug)]
@@ -20,8 +21,27 @@ pub struct AnalysisConfig {
     pub grants: Vec<Grant>,
     /// Whether everybody who reaches it may do everything.
     pub open: bool,
+    /// The store that evidence is read from, where agents are scraped and do not report.
+    pub promql: Option<PromqlConfig>,
+    /// Which of several analyses this one is.
+    pub shard: Option<Shard>,
     /// The bounds of what is remembered.
     pub limits: Limits,
+}
+
+/// A PromQL store that scrapes the agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromqlConfig {
+    /// Its address, such as `http://prometheus:9090`.
+    pub url: String,
+    /// The file with the token for it.
+    pub token_file: Option<PathBuf>,
+    /// How long after its end a minute is read, so that every scrape of it is in the store
+    /// (default 1 min).
+    pub delay: Duration,
+    /// Whether the recording rules of `docs/prometheus/onus-rules.yaml` are in force: then a
+    /// minute costs the store no more than a look-up. They count whole minutes.
+    pub recorded: bool,
 }
 
 /// The bounds of what the analysis remembers and takes in.
@@ -56,6 +76,8 @@ impl AnalysisConfig {
             minute: Duration::from_secs(60),
             grants: Vec::new(),
             open: false,
+            promql: None,
+            shard: None,
             limits: Limits::default(),
         }
     }

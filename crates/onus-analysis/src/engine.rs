@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
+};
 use std::thread;
 
 use bytes::Bytes;
@@ -18,6 +20,7 @@ use crate::config::AnalysisConfig;
 use crate::last::LastPages;
 use crate::metrics::Reports;
 use crate::orders::Change;
+use crate::promql::{BACK_MAX, Source};
 use crate::store::{Store, StoreError};
 use crate::window::WindowKey;
 
@@ -137,6 +140,10 @@ impl Analysis {
                 }
             }
         });
+        if let Some(store) = shared.config.promql.clone() {
+            let source = Source::new(store, minute, shared.config.shard.clone());
+            tokio::spawn(follow(source, Arc::downgrade(&shared)));
+        }
         Ok(Self(shared))
     }
 
@@ -146,6 +153,16 @@ impl Analysis {
         let incoming = Incoming { report, text, arrived: Millis::now(), answer };
         self.0.jobs.try_send(Job::Report(Box::new(incoming))).map_err(|_| NotStored::Busy)?;
         answered.await.unwrap_or(Err(NotStored::Busy))
+    }
+
+    /// Reads a minute from a PromQL store and counts it.
+    async fn take_minute(&self, source: &Source, number: u64) -> Result<(), String> {
+        for report in source.read(number).await? {
+            let text = serde_json::to_vec(&report).map_err(|error| error.to_string())?;
+            let taken = self.take(report, Bytes::from(text)).await;
+            taken.map_err(|why| format!("{why:?}"))?;
+        }
+        Ok(())
     }
 
     /// Writes down what an operator says, and who, and lets it hold.
@@ -219,6 +236,35 @@ impl Analysis {
     /// Why the store cannot be used; `None` while it can.
     pub(crate) fn broken(&self) -> Option<String> {
         self.0.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Reads minutes back from a PromQL store for as long as the analysis runs.
+async fn follow(source: Source, shared: Weak<Shared>) {
+    let mut done = None;
+    loop {
+        let Some(analysis) = shared.upgrade().map(Analysis) else { return };
+        let last = source.last(Millis::now());
+        // After a restart it goes on where it was, but not from the beginning of time.
+        let before = *done.get_or_insert_with(|| analysis.book().last_promql_minute());
+        let first =
+            if before == 0 { last } else { (before + 1).max(last.saturating_sub(BACK_MAX)) };
+        for number in first..=last {
+            match analysis.take_minute(&source, number).await {
+                Ok(()) => done = Some(number),
+                Err(why) => {
+                    tracing::warn!(
+                        why,
+                        number,
+                        "onus analysis: a minute cannot be read from the store; it is read later"
+                    );
+                    break;
+                }
+            }
+        }
+        let pause = analysis.config().minute / 4;
+        drop(analysis);
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::access::{Grant, Proof, Role};
-use crate::config::{AnalysisConfig, Limits};
+use crate::config::{AnalysisConfig, Limits, PromqlConfig};
+use crate::shard::Shard;
 
 /// The file as it is typed. Only `data` must be there.
 #[derive(Debug, Deserialize)]
@@ -27,9 +28,40 @@ struct AnalysisFile {
     /// Lets everybody in who reaches the address, for a mesh that guards it by other means.
     #[serde(default)]
     open: bool,
+    /// The PromQL store that evidence is read from, where agents are scraped.
+    #[serde(default)]
+    promql: Option<PromqlFile>,
+    /// Which of several analyses this one is.
+    #[serde(default)]
+    shard: Option<ShardFile>,
     /// The bounds of what is remembered.
     #[serde(default)]
     limits: LimitsFile,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PromqlFile {
+    /// Its address.
+    url: String,
+    /// The file with the token for it.
+    #[serde(default)]
+    token_file: Option<PathBuf>,
+    /// How long after its end a minute is read, `1m` by default.
+    #[serde(default)]
+    delay: Option<String>,
+    /// Whether the recording rules of docs/prometheus are in force.
+    #[serde(default)]
+    recorded: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ShardFile {
+    /// The addresses of all of them, in the same order everywhere.
+    addresses: Vec<String>,
+    /// Which of them is this one, from 0.
+    index: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,6 +162,16 @@ impl AnalysisConfig {
         let hour = 3600 * second;
         let day = 24 * hour;
         checked.time(&mut config.minute, "minute", file.minute, second..=hour, "1s to 1h")?;
+        if let Some(typed) = file.promql {
+            config.promql = Some(checked.promql(typed)?);
+        }
+        if let Some(ShardFile { addresses, index }) = file.shard {
+            if index >= addresses.len() {
+                let typed = format!("{index} of {} addresses", addresses.len());
+                return Err(checked.wrong("shard.index", typed, "0 to their number less one"));
+            }
+            config.shard = Some(Shard { addresses, index });
+        }
         let Limits {
             edges,
             edges_per_service,
@@ -197,6 +239,18 @@ impl Checked<'_> {
             None => return Err(self.wrong(field, format!("{value:?}"), allowed)),
         }
         Ok(())
+    }
+
+    fn promql(&self, typed: PromqlFile) -> Result<PromqlConfig, ConfigError> {
+        let PromqlFile { url, token_file, delay, recorded } = typed;
+        if !url.starts_with("http://") {
+            let allowed = "an address such as http://prometheus:9090";
+            return Err(self.wrong("promql.url", format!("{url:?}"), allowed));
+        }
+        let mut config = PromqlConfig { url, token_file, delay: Duration::from_secs(60), recorded };
+        let range = Duration::ZERO..=Duration::from_secs(3600);
+        self.time(&mut config.delay, "promql.delay", delay, range, "0s to 1h")?;
+        Ok(config)
     }
 
     fn grant(&self, typed: GrantFile) -> Result<Grant, ConfigError> {

@@ -25,12 +25,15 @@ mod metrics;
 mod names;
 mod now;
 mod orders;
+mod promql;
+mod shard;
 mod store;
 mod window;
 
 pub use access::{Grant, Proof, Role};
-pub use config::{AnalysisConfig, Limits};
+pub use config::{AnalysisConfig, Limits, PromqlConfig};
 pub use engine::Analysis;
 pub use file::{ConfigError, duration};
 pub use http::{ServeError, Server};
+pub use shard::Shard;
 pub use store::StoreError;

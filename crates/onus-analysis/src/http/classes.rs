@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 
@@ -21,6 +21,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 pub(crate) async fn page(
     State(analysis): State<Analysis>,
     who: Who,
+    uri: Uri,
     headers: HeaderMap,
     mut parameters: Parameters,
 ) -> Result<Response, Refusal> {
@@ -31,6 +32,7 @@ pub(crate) async fn page(
         return Err(Refusal::parameter(detail));
     }
     who.must_read(&service)?;
+    analysis.must_own(&service, uri.path_and_query().map_or("/", |path| path.as_str()))?;
     let until = Instant::now() + wait(&headers);
     let known = headers.get(IF_NONE_MATCH);
     let mut changes = analysis.changes();

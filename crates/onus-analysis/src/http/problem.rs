@@ -1,6 +1,6 @@
 //! Every refusal, as `application/problem+json` (RFC 9457).
 
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use onus_api::Problem;
@@ -12,11 +12,14 @@ use crate::engine::NotStored;
 pub(crate) struct Refusal {
     problem: Problem,
     retry_after: Option<u32>,
+    /// Where it would not be refused.
+    location: Option<String>,
 }
 
 impl Refusal {
     fn new(status: StatusCode, slug: &str, title: &str, detail: impl Into<String>) -> Self {
-        Self { problem: Problem::new(status.as_u16(), slug, title, detail), retry_after: None }
+        let problem = Problem::new(status.as_u16(), slug, title, detail);
+        Self { problem, retry_after: None, location: None }
     }
 
     /// A parameter that cannot be meant.
@@ -58,6 +61,15 @@ impl Refusal {
         Self::new(StatusCode::FORBIDDEN, "forbidden", "this is not allowed", detail)
     }
 
+    /// Another analysis has the callers of this service.
+    pub(crate) fn elsewhere(address: &str, path: &str) -> Self {
+        let title = "another analysis has this service";
+        let status = StatusCode::TEMPORARY_REDIRECT;
+        let refusal = Self::new(status, "elsewhere", title, format!("it is at {address}"));
+        let location = format!("{}{path}", address.trim_end_matches('/'));
+        Self { location: Some(location), ..refusal }
+    }
+
     /// Something that works again later.
     pub(crate) fn later(slug: &str, title: &str, detail: impl Into<String>) -> Self {
         let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, slug, title, detail);
@@ -89,6 +101,9 @@ impl IntoResponse for Refusal {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Problem::MEDIA_TYPE));
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(location) = self.location.and_then(|it| HeaderValue::try_from(it).ok()) {
+            headers.insert(LOCATION, location);
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, seconds.into());

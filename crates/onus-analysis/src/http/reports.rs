@@ -22,6 +22,7 @@ pub(crate) async fn take(
     let limits = analysis.config().limits;
     let refused = |_: &Refusal| analysis.reports().refused();
     let (report, text) = read(body, &who, &limits).inspect_err(refused)?;
+    analysis.must_own(&report.service, "/api/v1/reports")?;
     if !analysis.book().has_room_for(&report.service) {
         analysis.reports().put_off();
         let detail = format!("{} services are remembered", limits.instances);

@@ -58,3 +58,14 @@ impl Who {
         Err(Refusal::forbidden(format!("{name} may not read of the service {service:?}")))
     }
 }
+
+impl Analysis {
+    /// Sends whoever asks for a service of another analysis there.
+    pub(crate) fn must_own(&self, service: &str, path: &str) -> Result<(), Refusal> {
+        let elsewhere = self.config().shard.as_ref().and_then(|shard| shard.elsewhere(service));
+        match elsewhere {
+            Some(address) => Err(Refusal::elsewhere(address, path)),
+            None => Ok(()),
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 mod levers;
 mod people;
+mod promql;
 mod refused;
 mod restarts;
 mod server;

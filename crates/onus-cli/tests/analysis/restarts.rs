@@ -14,7 +14,7 @@ const REPLICAS: usize = 3;
 const KILLS: u32 = 6;
 
 /// A port that nobody has, for processes that follow one another on it.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     listener.local_addr().expect("it has an address")
 }

@@ -40,9 +40,19 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it with its store in `folder`, a minute of one second, and whatever else `more` says.
     pub(crate) fn start(folder: &Folder, listen: &str, more: &str) -> Self {
+        Self::start_with_minute(folder, listen, "1s", more)
+    }
+
+    /// The same with a minute of another length.
+    pub(crate) fn start_with_minute(
+        folder: &Folder,
+        listen: &str,
+        minute: &str,
+        more: &str,
+    ) -> Self {
         let config = folder.path().join("analysis.yaml");
         let data = folder.path().join("data");
-        let text = format!("data: {}\nminute: 1s\n{more}", data.display());
+        let text = format!("data: {}\nminute: {minute}\n{more}", data.display());
         fs::write(&config, text).expect("the configuration is written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
         command.args(["analysis", "--listen", listen, "--config"]).arg(&config);
@@ -103,24 +113,7 @@ impl Server {
         path: &str,
         body: &str,
     ) -> (u16, String) {
-        let address = self.url.trim_start_matches("http://");
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        let authorization = match token {
-            "" => String::new(),
-            token => format!("authorization: Bearer {token}\r\n"),
-        };
-        let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{authorization}\
-             content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-        );
-        // A body that is refused by its length may find the connection closed.
-        let _ = stream.write_all((head + body).as_bytes());
-        let mut text = Vec::new();
-        let _ = stream.read_to_end(&mut text);
-        let text = String::from_utf8(text).expect("the answer is text");
-        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
-        (status.expect("there is a status"), text)
+        ask(&self.url, token, method, path, body)
     }
 
     pub(crate) fn onus(&self, arguments: &[&str]) -> Output {
@@ -135,6 +128,28 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Status and whole text of an answer, as a plain client gets it.
+pub(crate) fn ask(url: &str, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    let address = url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let authorization = match token {
+        "" => String::new(),
+        token => format!("authorization: Bearer {token}\r\n"),
+    };
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{authorization}\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    // A body that is refused by its length may find the connection closed.
+    let _ = stream.write_all((head + body).as_bytes());
+    let mut text = Vec::new();
+    let _ = stream.read_to_end(&mut text);
+    let text = String::from_utf8(text).expect("the answer is text");
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.expect("there is a status"), text)
 }
 
 /// The body of an answer that came whole.

@@ -24,6 +24,8 @@ pub(crate) enum Broken {
     Recs,
     /// The service itself, which then calls nobody.
     Itself,
+    /// `recs`, and the service itself beside it.
+    RecsAndItself,
 }
 
 impl Service {
@@ -40,8 +42,9 @@ impl Service {
     pub(crate) async fn serve(&self, broken: Broken) -> StatusCode {
         let [payments, recs] =
             [("payments", Broken::Payments), ("recs", Broken::Recs)].map(|(callee, when)| {
-                let answers =
-                    if broken == when { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+                let beside = broken == Broken::RecsAndItself && when == Broken::Recs;
+                let fails = broken == when || beside;
+                let answers = if fails { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
                 self.onus.outbound(callee).layer(service_fn(move |_request| async move {
                     let answer = Response::builder().status(answers).body(Full::<Bytes>::default());
                     Ok::<_, Infallible>(answer.expect("the answer is made"))
@@ -60,7 +63,12 @@ impl Service {
                 let recs = recs.oneshot(call("/recs")).await.expect("recs answers");
                 let _ = recs.into_body().collect().await;
                 let payments = payments.oneshot(call("/rate")).await.expect("payments answers");
-                let status = payments.status();
+                let status = match broken {
+                    Broken::RecsAndItself => StatusCode::INTERNAL_SERVER_ERROR,
+                    Broken::Nothing | Broken::Payments | Broken::Recs | Broken::Itself => {
+                        payments.status()
+                    }
+                };
                 let _ = payments.into_body().collect().await;
                 let answer = Response::builder().status(status).body(Full::<Bytes>::default());
                 Ok::<_, Infallible>(answer.expect("the answer is made"))

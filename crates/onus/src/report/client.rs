@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER};
-use http::{HeaderValue, Request, StatusCode, Uri};
+use http::header::{
+    AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
+};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -18,6 +20,7 @@ const ANSWER_MAX: usize = 16 * 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the analysis may wait with its answer until there is something new.
 const WAIT: Duration = Duration::from_secs(30);
+const PREFER_WAIT: &str = "wait=30";
 
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -71,9 +74,8 @@ impl Client {
 
     pub(crate) async fn report(&self, body: Bytes) -> Reported {
         let later = |why| Reported::Later { why, after: None };
-        let request = Request::post(format!("{}/api/v1/reports", self.base))
-            .header(CONTENT_TYPE, "application/json");
-        let answer = match self.send(request, body, TIMEOUT).await {
+        let uri = format!("{}/api/v1/reports", self.base);
+        let answer = match self.send(&Method::POST, uri, &[], body, TIMEOUT).await {
             Ok(answer) => answer,
             Err(why) => return later(why),
         };
@@ -98,11 +100,11 @@ impl Client {
     pub(crate) async fn classes(&self, service: &str, known: Option<&HeaderValue>) -> Handed {
         let service = percent_encoded(service);
         let uri = format!("{}/api/v1/classes?service={service}", self.base);
-        let mut request = Request::get(uri).header("prefer", format!("wait={}", WAIT.as_secs()));
-        if let Some(etag) = known {
-            request = request.header(IF_NONE_MATCH, etag);
-        }
-        let answer = match self.send(request, Bytes::new(), WAIT + TIMEOUT).await {
+        let wait = HeaderValue::from_static(PREFER_WAIT);
+        let mut headers = Vec::from([(HeaderName::from_static("prefer"), wait)]);
+        headers.extend(known.map(|etag| (IF_NONE_MATCH, etag.clone())));
+        let sent = self.send(&Method::GET, uri, &headers, Bytes::new(), WAIT + TIMEOUT);
+        let answer = match sent.await {
             Ok(answer) => answer,
             Err(why) => return Handed::Failed(why),
         };
@@ -116,31 +118,62 @@ impl Client {
         }
     }
 
+    /// Sends a request, and once more to where the answer says: another analysis may have the
+    /// service.
     async fn send(
         &self,
-        mut request: http::request::Builder,
+        method: &Method,
+        uri: String,
+        headers: &[(HeaderName, HeaderValue)],
         body: Bytes,
         limit: Duration,
     ) -> Result<Answer, String> {
-        if let Some(authorization) = &self.authorization {
-            request = request.header(AUTHORIZATION, authorization);
-        }
-        let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
         let exchange = async {
-            let answer = self.http.request(request).await.map_err(|error| causes(&error))?;
-            let (head, body) = answer.into_parts();
-            let body = Limited::new(body, ANSWER_MAX).collect().await;
-            let body = body.map_err(|error| error.to_string())?.to_bytes();
-            Ok(Answer { status: head.status, headers: head.headers, body })
+            let answer = self.send_once(method, &uri, headers, body.clone()).await?;
+            match answer.elsewhere() {
+                Some(there) => self.send_once(method, there, headers, body).await,
+                None => Ok(answer),
+            }
         };
         match tokio::time::timeout(limit, exchange).await {
             Ok(answer) => answer,
             Err(_) => Err(format!("no answer within {} s", limit.as_secs())),
         }
     }
+
+    async fn send_once(
+        &self,
+        method: &Method,
+        uri: &str,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Bytes,
+    ) -> Result<Answer, String> {
+        let mut request = Request::builder().method(method).uri(uri);
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
+        let answer = self.http.request(request).await.map_err(|error| causes(&error))?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, ANSWER_MAX).collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        Ok(Answer { status: head.status, headers: head.headers, body })
+    }
 }
 
 impl Answer {
+    fn elsewhere(&self) -> Option<&str> {
+        let redirects = self.status == StatusCode::TEMPORARY_REDIRECT;
+        let location = redirects.then(|| self.headers.get(LOCATION))??.to_str().ok()?;
+        location.starts_with("http").then_some(location)
+    }
+
     fn why(&self) -> String {
         match serde_json::from_slice::<Problem>(&self.body) {
             Ok(problem) => format!("{}: {}", self.status, problem.detail),
