@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::access::Grant;
 use crate::shard::Shard;
+use crate::tls::TlsFiles;
 
 /// What the analysis is told at the start. Everything has a default but the folder of the store.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct AnalysisConfig {
     pub grants: Vec<Grant>,
     /// Whether everybody who reaches it may do everything.
     pub open: bool,
+    /// The server's certificate; without it, it talks without TLS.
+    pub tls: Option<TlsFiles>,
     /// The store that evidence is read from, where agents are scraped and do not report.
     pub promql: Option<PromqlConfig>,
     /// Which of several analyses this one is.
@@ -76,6 +79,7 @@ impl AnalysisConfig {
             minute: Duration::from_secs(60),
             grants: Vec::new(),
             open: false,
+            tls: None,
             promql: None,
             shard: None,
             limits: Limits::default(),

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::access::{Grant, Proof, Role};
 use crate::config::{AnalysisConfig, Limits, PromqlConfig};
 use crate::shard::Shard;
+use crate::tls::TlsFiles;
 
 /// The file as it is typed. Only `data` must be there.
 #[derive(Debug, Deserialize)]
@@ -28,6 +29,9 @@ struct AnalysisFile {
     /// Lets everybody in who reaches the address, for a mesh that guards it by other means.
     #[serde(default)]
     open: bool,
+    /// The server's certificate; without it, it talks without TLS.
+    #[serde(default)]
+    tls: Option<TlsFile>,
     /// The PromQL store that evidence is read from, where agents are scraped.
     #[serde(default)]
     promql: Option<PromqlFile>,
@@ -37,6 +41,18 @@ struct AnalysisFile {
     /// The bounds of what is remembered.
     #[serde(default)]
     limits: LimitsFile,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TlsFile {
+    /// The certificate chain, PEM.
+    certificate: PathBuf,
+    /// Its key, PEM.
+    key: PathBuf,
+    /// The authorities that sign certificates of clients, PEM.
+    #[serde(default)]
+    client_authorities: Option<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -162,6 +178,17 @@ impl AnalysisConfig {
         let hour = 3600 * second;
         let day = 24 * hour;
         checked.time(&mut config.minute, "minute", file.minute, second..=hour, "1s to 1h")?;
+        config.tls = file.tls.map(|TlsFile { certificate, key, client_authorities }| TlsFiles {
+            certificate,
+            key,
+            client_authorities,
+        });
+        let certified = |grant: &Grant| matches!(grant.proof, Proof::Certificate(_));
+        let knows = config.tls.as_ref().is_some_and(|tls| tls.client_authorities.is_some());
+        if !knows && config.grants.iter().any(certified) {
+            let allowed = "token-file, where tls.client-authorities is not said";
+            return Err(checked.wrong("grants", "one by certificate".to_owned(), allowed));
+        }
         if let Some(typed) = file.promql {
             config.promql = Some(checked.promql(typed)?);
         }

@@ -22,6 +22,7 @@ use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
 use crate::engine::Analysis;
+use crate::tls::{Peer, TlsError, TlsListener};
 
 /// The listener of an analysis.
 #[derive(Debug)]
@@ -49,6 +50,9 @@ pub enum ServeError {
         /// The address.
         address: SocketAddr,
     },
+    /// The certificate cannot be used.
+    #[error("read the certificate")]
+    Tls(#[source] TlsError),
     /// The listener broke.
     #[error("serve")]
     Serve(#[source] io::Error),
@@ -80,6 +84,12 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// `http` or `https`.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.analysis.config().tls.is_some() { "https" } else { "http" }
+    }
+
     /// Serves until `end`, and then what is under way.
     ///
     /// # Errors
@@ -89,11 +99,17 @@ impl Server {
         self,
         end: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
+        let tls = self.analysis.config().tls.clone();
         let router = router(self.analysis);
-        axum::serve(self.listener, router)
-            .with_graceful_shutdown(end)
-            .await
-            .map_err(ServeError::Serve)
+        let served = match tls {
+            None => axum::serve(self.listener, router).with_graceful_shutdown(end).await,
+            Some(files) => {
+                let listener = TlsListener::start(self.listener, files).map_err(ServeError::Tls)?;
+                let service = router.into_make_service_with_connect_info::<Peer>();
+                axum::serve(listener, service).with_graceful_shutdown(end).await
+            }
+        };
+        served.map_err(ServeError::Serve)
     }
 }
 

@@ -28,6 +28,7 @@ mod orders;
 mod promql;
 mod shard;
 mod store;
+mod tls;
 mod window;
 
 pub use access::{Grant, Proof, Role};
@@ -37,3 +38,4 @@ pub use file::{ConfigError, duration};
 pub use http::{ServeError, Server};
 pub use shard::Shard;
 pub use store::StoreError;
+pub use tls::{TlsError, TlsFiles};

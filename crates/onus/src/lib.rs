@@ -40,6 +40,7 @@
 //! | `reqwest` | reqwest 0.13 | `OutboundLayer::reqwest` and module `reqwest`, a client with reqwest's methods |
 //! | `hyper` | hyper 1, hyper-util 0.1 | `OutboundLayer::hyper` and module `hyper` |
 //! | `report` | `onus analysis` | `Onus::report_to` and module `report`: counts to the analysis, classes back |
+//! | `report-tls` | `onus analysis` by TLS | `Analysis::authorities` and `Analysis::identity` |
 //! | `tonic` | tonic 0.14 | `OutboundLayer::tonic` and module `tonic`, a channel for generated clients |
 //! | `test` | tests of a service | module `test`, a callee that answers by a script |
 //!

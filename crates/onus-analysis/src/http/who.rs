@@ -1,18 +1,13 @@
 //! Who asks, and whether they may.
 
-use std::sync::Arc;
-
-use axum::extract::FromRequestParts;
+use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
 use super::problem::Refusal;
 use crate::access::{Role, Who};
 use crate::engine::Analysis;
-
-/// The names in the certificate of the client at the other end of a connection.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Certified(pub(crate) Arc<[String]>);
+use crate::tls::Peer;
 
 impl FromRequestParts<Analysis> for Who {
     type Rejection = Refusal;
@@ -22,8 +17,9 @@ impl FromRequestParts<Analysis> for Who {
             let text = value.to_str().unwrap_or_default();
             text.strip_prefix("Bearer ").unwrap_or_default().trim()
         });
-        let certified = parts.extensions.get::<Certified>().cloned().unwrap_or_default();
-        analysis.access().who(token, &certified.0).ok_or_else(|| match token {
+        let peer = parts.extensions.get::<ConnectInfo<Peer>>();
+        let certified = peer.map_or(&[][..], |ConnectInfo(peer)| &peer.names);
+        analysis.access().who(token, certified).ok_or_else(|| match token {
             Some(_) => Refusal::unauthorized("the token is not known here"),
             None => Refusal::unauthorized("a token is missing: `authorization: Bearer …`"),
         })

@@ -16,7 +16,11 @@ pub(crate) fn run(options: &AnalysisOptions) -> anyhow::Result<()> {
         let analysis = Analysis::start(config)?;
         let server = Server::bind(analysis.clone()).await?;
         // On standard error, as every log line: whoever starts it with port 0 reads it there.
-        anstream::eprintln!("onus analysis: listening on http://{}", server.address()?);
+        anstream::eprintln!(
+            "onus analysis: listening on {}://{}",
+            server.scheme(),
+            server.address()?
+        );
         server.serve(end()).await?;
         analysis.finish().await;
         Ok(())

@@ -39,6 +39,10 @@ pub(crate) struct Server {
     /// The token for it
     #[arg(long, value_name = "TOKEN", env = "ONUS_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
+
+    /// The authorities that sign the analysis' certificate, PEM; needed for https
+    #[arg(long, value_name = "FILE", env = "ONUS_AUTHORITIES")]
+    pub(crate) authorities: Option<PathBuf>,
 }
 
 /// List the edges between services, with their counts and classes

@@ -9,4 +9,5 @@ mod restarts;
 mod server;
 mod service;
 mod store;
+mod tls;
 mod whole;

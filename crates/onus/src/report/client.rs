@@ -1,5 +1,6 @@
 //! One connection to the analysis: requests with a limit of time and size.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,11 +10,11 @@ use http::header::{
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client as HttpClient;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use onus_api::{Accepted, ClassPage, Problem};
 
 use super::ReportError;
+use super::tls::{Connector, Tls};
 
 /// The longest answer that is read; a page of 10,000 classes has about 2 MB.
 const ANSWER_MAX: usize = 16 * 1024 * 1024;
@@ -24,7 +25,8 @@ const PREFER_WAIT: &str = "wait=30";
 
 #[derive(Clone)]
 pub(crate) struct Client {
-    http: HttpClient<HttpConnector, Full<Bytes>>,
+    http: Arc<Mutex<HttpClient<Connector, Full<Bytes>>>>,
+    tls: Tls,
     base: String,
     authorization: Option<HeaderValue>,
 }
@@ -57,7 +59,7 @@ struct Answer {
 }
 
 impl Client {
-    pub(crate) fn new(base: &Uri, token: Option<&str>) -> Result<Self, ReportError> {
+    pub(crate) fn new(base: &Uri, token: Option<&str>, tls: Tls) -> Result<Self, ReportError> {
         let authorization = match token {
             None => None,
             Some(token) => {
@@ -67,9 +69,19 @@ impl Client {
                 Some(value)
             }
         };
-        let http = HttpClient::builder(TokioExecutor::new()).build_http();
+        let http = HttpClient::builder(TokioExecutor::new()).build(tls.connector()?);
         let base = base.to_string().trim_end_matches('/').to_owned();
-        Ok(Self { http, base, authorization })
+        Ok(Self { http: Arc::new(Mutex::new(http)), tls, base, authorization })
+    }
+
+    /// Reads certificates again, which may have been renewed.
+    fn renew(&self) {
+        if self.tls.may_change()
+            && let Ok(connector) = self.tls.connector()
+        {
+            let http = HttpClient::builder(TokioExecutor::new()).build(connector);
+            *self.http.lock().unwrap_or_else(PoisonError::into_inner) = http;
+        }
     }
 
     pub(crate) async fn report(&self, body: Bytes) -> Reported {
@@ -159,7 +171,11 @@ impl Client {
             request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
-        let answer = self.http.request(request).await.map_err(|error| causes(&error))?;
+        let http = self.http.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let answer = http.request(request).await.map_err(|error| {
+            self.renew();
+            causes(&error)
+        })?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, ANSWER_MAX).collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();

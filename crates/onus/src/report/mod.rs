@@ -13,6 +13,7 @@ mod ledger;
 mod metrics;
 mod send;
 mod snapshot;
+mod tls;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tokio::task::JoinHandle;
 
 use self::client::Client;
 use self::metrics::Standing;
+use self::tls::Tls;
 use crate::onus::Onus;
 
 pub use self::admin::AdminService;
@@ -37,6 +39,7 @@ pub struct Analysis {
     interval: Duration,
     staleness: Duration,
     kept: Option<PathBuf>,
+    tls: Tls,
 }
 
 impl Analysis {
@@ -48,12 +51,29 @@ impl Analysis {
             interval: Duration::from_secs(10),
             staleness: Duration::from_secs(24 * 3600),
             kept: None,
+            tls: Tls::default(),
         }
     }
 
     /// The token that says which service this is.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
+        self
+    }
+
+    /// Believes an analysis whose certificate these authorities have signed, a PEM file; needed for
+    /// an address of `https`.
+    #[cfg(feature = "report-tls")]
+    pub fn authorities(mut self, path: impl Into<PathBuf>) -> Self {
+        self.tls.authorities = Some(path.into());
+        self
+    }
+
+    /// Says who this service is by a certificate and its key, PEM files. They are read again when
+    /// a connection cannot be made, as after they have been renewed.
+    #[cfg(feature = "report-tls")]
+    pub fn identity(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.tls.identity = Some((certificate.into(), key.into()));
         self
     }
 
@@ -81,7 +101,7 @@ impl Analysis {
 pub enum ReportError {
     /// The address is not one.
     #[error(
-        "analysis address {url:?}; allowed is http:// or https:// with a host and a port, such as http://onus-analysis:7480"
+        "analysis address {url:?}; allowed is http:// with a host and a port, such as http://onus-analysis:7480, or https:// with the feature report-tls and authorities"
     )]
     Url {
         /// What was typed.
@@ -93,6 +113,14 @@ pub enum ReportError {
     /// The interval is out of range.
     #[error("report interval is {0:?}; allowed is 1 s to 5 min")]
     Interval(Duration),
+    /// A file of an authority or of an identity cannot be used.
+    #[error("{path}: {why}")]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// There is no runtime to run on.
     #[error("report_to is called outside of a tokio runtime; call it in an async function")]
     NoRuntime,
@@ -114,17 +142,17 @@ impl Onus {
     ///
     /// The first value that cannot be meant, with what would be right.
     pub fn report_to(&self, analysis: Analysis) -> Result<Reporter, ReportError> {
-        let Analysis { url, token, interval, staleness, kept } = analysis;
+        let Analysis { url, token, interval, staleness, kept, tls } = analysis;
         if !(Duration::from_secs(1)..=Duration::from_secs(300)).contains(&interval) {
             return Err(ReportError::Interval(interval));
         }
         let wrong = || ReportError::Url { url: url.clone() };
         let base: Uri = url.parse().map_err(|_| wrong())?;
-        if base.host().is_none() || base.scheme_str().is_none_or(|scheme| scheme != "http") {
+        if base.host().is_none() || !tls.reaches(base.scheme_str()) {
             return Err(wrong());
         }
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| ReportError::NoRuntime)?;
-        let client = Client::new(&base, token.as_deref())?;
+        let client = Client::new(&base, token.as_deref(), tls)?;
         let standing = Arc::new(Standing::default());
         let (ending, ends) = watch::channel(false);
         let sending = runtime.spawn(send::run(

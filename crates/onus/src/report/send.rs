@@ -42,6 +42,8 @@ pub(crate) async fn run(
             continue;
         }
         let mut always = regular;
+        // There is no later for a process that ends: it tries a second time at once.
+        let mut again = ending;
         loop {
             let now = onus.clock().now();
             let Some(report) = ledger.next(agent, now, millis(&onus), always) else { break };
@@ -65,6 +67,9 @@ pub(crate) async fn run(
                         tracing::warn!(why, "onus: the analysis takes no report; counts are kept");
                     }
                     standing.failed();
+                    if std::mem::take(&mut again) {
+                        continue;
+                    }
                     backoff.wait(after);
                     break;
                 }
