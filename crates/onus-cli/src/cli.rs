@@ -88,6 +88,11 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) observe: bool,
 
+    /// Show what the memory of an embedded analysis changes instead: errors of a service beside
+    /// failures that it survives, the radius of the chain, and the report of the incident
+    #[arg(long, conflicts_with_all = ["fail", "failure_rate", "bad_keys", "hang", "context_loss", "no_retries", "no_claims", "shield", "observe"])]
+    pub(crate) analysis: bool,
+
     /// How the services talk
     #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Wire::Http1)]
     pub(crate) protocol: Wire,

@@ -32,20 +32,20 @@ fn main() -> ExitCode {
     logging::start();
     let result = match cli.command {
         Command::Demo(options) => demo::run(&options).map(|()| Exit::Done),
+        Command::Model(options) => model::run(&options).map(|()| Exit::Done),
+        Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
+        Command::Traces(options) => traces::run(&options),
         Command::Analysis(options) => analysis::serve(&options).map(|()| Exit::Done),
         Command::Edges(options) => analysis::edges(&options).map(|()| Exit::Done),
         Command::Explain(options) => analysis::explain(&options).map(|()| Exit::Done),
         Command::Now(options) => now::run(&options).map(|()| Exit::Done),
         Command::Off(options) => levers::off(&options).map(|()| Exit::Done),
+        Command::Shield(options) => levers::shield(&options).map(|()| Exit::Done),
         Command::Top(options) => analysis::top(&options).map(|()| Exit::Done),
         Command::Radius(options) => analysis::radius(&options).map(|()| Exit::Done),
         Command::Graph(options) => analysis::graph(&options).map(|()| Exit::Done),
         Command::Report(options) => report::run(&options).map(|()| Exit::Done),
         Command::Check(options) => check::run(&options),
-        Command::Shield(options) => levers::shield(&options).map(|()| Exit::Done),
-        Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
-        Command::Traces(options) => traces::run(&options),
-        Command::Model(options) => model::run(&options).map(|()| Exit::Done),
     };
     Exit::from_result(result).into()
 }

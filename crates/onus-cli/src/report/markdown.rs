@@ -6,7 +6,7 @@ use onus_api::Incident;
 
 use super::words::{count, interval, summary, time};
 
-pub(super) fn render(incident: &Incident) -> String {
+pub(crate) fn render(incident: &Incident) -> String {
     let mut text = format!(
         "# Retries from {} to {} UTC\n\n| | |\n|---|---|\n",
         time(incident.from),

@@ -1,7 +1,7 @@
 //! `onus report`: what an incident was, and what was prevented.
 
 mod html;
-mod markdown;
+pub(crate) mod markdown;
 mod words;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
