@@ -13,9 +13,11 @@ const SERVICES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
 const REPLICAS: usize = 3;
 const KILLS: u32 = 6;
 
-/// A port that nobody has, for processes that follow one another on it.
+/// A port that nobody has, for processes that follow one another on it. It is below those that the
+/// system gives to clients, or one of them might have it meanwhile.
 pub(crate) fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let listen = || TcpListener::bind(("127.0.0.1", fastrand::u16(10_000..32_000))).ok();
+    let listener = (0..1_000).find_map(|_| listen()).expect("a port is free");
     listener.local_addr().expect("it has an address")
 }
 
