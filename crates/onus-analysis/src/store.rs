@@ -32,6 +32,10 @@ const ORDERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("orders");
 /// Who said what, in the order of time; nothing is taken out of it.
 const AUDIT: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("audit");
 
+/// The book is in memory already; pages are read at the start, and once a minute where they are
+/// rewritten.
+const CACHE_BYTES: usize = 64 * 1024 * 1024;
+
 /// The version of the layout. A file of a later one is left alone.
 const VERSION: u64 = 1;
 
@@ -141,7 +145,9 @@ impl Store {
             path: path.clone(),
             source: Box::new(source),
         };
-        let database = Database::create(&path).map_err(|error| {
+        let mut builder = Database::builder();
+        builder.set_cache_size(CACHE_BYTES);
+        let database = builder.create(&path).map_err(|error| {
             if matches!(error, redb::DatabaseError::DatabaseAlreadyOpen) {
                 return StoreError::InUse { path: path.clone() };
             }
