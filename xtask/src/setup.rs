@@ -144,4 +144,8 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
 const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     // Instruction counts repeat exactly under callgrind; times do not.
     ("valgrind", "valgrind"),
+    // The stores that the analysis reads back, and the tool that tests their rules.
+    ("prometheus", "prometheus"),
+    ("prometheus", "promtool"),
+    ("victoria-metrics", "victoria-metrics"),
 ];

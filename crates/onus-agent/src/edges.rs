@@ -1,5 +1,6 @@
 //! The edges of a service: found by key, bounded, never evicted.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
@@ -10,9 +11,11 @@ use onus_learn::{ClassFinding, Declared, Estimator};
 
 use crate::counters::{Counter, EdgeCounters};
 use crate::drain::{Drained, Tally};
+use crate::given::{GivenClass, Learning};
 use crate::policy::Timeouts;
 use crate::rules::CalleeRules;
 use crate::symbols::{Procedure, Symbol, Symbols};
+use crate::totals::EdgeName;
 
 /// Which edge: a procedure of this service calls a procedure of a callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +23,16 @@ pub(crate) struct EdgeKey {
     pub(crate) caller: Procedure,
     pub(crate) callee: Symbol,
     pub(crate) procedure: Procedure,
+}
+
+impl EdgeKey {
+    pub(crate) fn name(self, symbols: &Symbols) -> EdgeName {
+        EdgeName {
+            caller: self.caller.display(symbols).to_string(),
+            callee: symbols.name(self.callee).clone(),
+            procedure: self.procedure.display(symbols).to_string(),
+        }
+    }
 }
 
 /// An edge of this service.
@@ -40,9 +53,8 @@ pub struct Edge {
     class: AtomicU8,
     /// When the budget was last told of the calls, in nanoseconds.
     drained_at: AtomicU64,
-    declared: Declared,
     memory: Mutex<Memory>,
-    learning: Mutex<Estimator>,
+    learning: Mutex<Learning>,
 }
 
 /// What a minute has taught about an edge.
@@ -65,11 +77,18 @@ pub(crate) struct Memory {
 const DRAIN_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Edge {
-    fn new(id: EdgeId, key: EdgeKey, rules: &CalleeRules, procedure: &str, now: Timestamp) -> Self {
+    fn new(
+        id: EdgeId,
+        key: EdgeKey,
+        rules: &CalleeRules,
+        procedure: &str,
+        given: Option<GivenClass>,
+        now: Timestamp,
+    ) -> Self {
         let edge_rules = rules.of(procedure);
         let declared = Declared { operator: rules.class_override, annotation: rules.annotation };
-        let learning = Estimator::new(now);
-        let class = declared.resolve(learning.measure(now)).class;
+        let learning = Learning::new(declared, given, now);
+        let class = learning.finding(now).class;
         Self {
             id,
             key,
@@ -82,7 +101,6 @@ impl Edge {
             foreign: AtomicBool::new(false),
             class: AtomicU8::new(class_to_byte(class)),
             drained_at: AtomicU64::new(now.as_nanos()),
-            declared,
             memory: Mutex::new(Memory {
                 state: EdgeState::new(&edge_rules.policy),
                 drained: Drained::default(),
@@ -119,15 +137,20 @@ impl Edge {
     /// The class with all that explains it.
     #[must_use]
     pub fn finding(&self, now: Timestamp) -> ClassFinding {
-        self.declared.resolve(lock(&self.learning).measure(now))
+        lock(&self.learning).finding(now)
     }
 
-    /// Updates what is learned about the edge; the class follows.
+    /// Updates what this process has learned about the edge; the class follows.
     pub(crate) fn learn(&self, update: impl FnOnce(&mut Estimator), now: Timestamp) -> Learned {
+        self.relearn(|learning| update(&mut learning.own), now)
+    }
+
+    /// Updates all that the class follows from.
+    pub(crate) fn relearn(&self, update: impl FnOnce(&mut Learning), now: Timestamp) -> Learned {
         let mut learning = lock(&self.learning);
-        let before = self.declared.resolve(learning.measure(now));
+        let before = learning.finding(now);
         update(&mut learning);
-        let finding = self.declared.resolve(learning.measure(now));
+        let finding = learning.finding(now);
         let in_use = self.class.swap(class_to_byte(finding.class), Ordering::Relaxed);
         Learned {
             class_changed: class_from_byte(in_use) != finding.class,
@@ -209,6 +232,8 @@ pub(crate) struct EdgeTable {
     /// How many places are taken; locked while an edge is added.
     len: Mutex<usize>,
     rules: Vec<CalleeRules>,
+    /// What the analysis has said, also of edges that are not used yet.
+    given: Mutex<HashMap<EdgeName, GivenClass>>,
     /// Calls that had to share an edge because the table is full.
     pub(crate) overflows: Counter,
 }
@@ -224,8 +249,19 @@ impl EdgeTable {
             limit,
             len: Mutex::new(0),
             rules,
+            given: Mutex::default(),
             overflows: Counter::default(),
         }
+    }
+
+    /// Takes over what the analysis says, instead of what it said before.
+    pub(crate) fn give(&self, classes: impl IntoIterator<Item = (EdgeName, GivenClass)>) {
+        *lock(&self.given) = classes.into_iter().take(self.edges.len()).collect();
+    }
+
+    /// What the analysis has said of an edge.
+    pub(crate) fn given(&self, name: &EdgeName) -> Option<GivenClass> {
+        lock(&self.given).get(name).copied()
     }
 
     pub(crate) fn rules(&self) -> &[CalleeRules] {
@@ -280,11 +316,12 @@ impl EdgeTable {
             return edge.clone();
         }
         let id = EdgeId(*len as u32);
-        let callee = symbols.name(key.callee);
-        let procedure = key.procedure.display(symbols).to_string();
-        let unnamed = CalleeRules::new(callee);
-        let rules = self.rules.iter().find(|rules| *rules.callee == **callee).unwrap_or(&unnamed);
-        let edge = Arc::new(Edge::new(id, key, rules, &procedure, now));
+        let name = key.name(symbols);
+        let unnamed = CalleeRules::new(&name.callee);
+        let rules =
+            self.rules.iter().find(|rules| *rules.callee == *name.callee).unwrap_or(&unnamed);
+        let given = self.given(&name);
+        let edge = Arc::new(Edge::new(id, key, rules, &name.procedure, given, now));
         let edge = self.edges[*len].get_or_init(|| edge).clone();
         self.ids.pin().insert(key, id);
         *len += 1;
@@ -344,7 +381,7 @@ mod tests {
         rules.all.policy.retry = RetryPolicy::articles(2);
         let key =
             EdgeKey { caller: Procedure::NONE, callee: Symbol::OTHER, procedure: Procedure::NONE };
-        Edge::new(EdgeId(0), key, &rules, "GET", Timestamp::ZERO)
+        Edge::new(EdgeId(0), key, &rules, "GET", None, Timestamp::ZERO)
     }
 
     fn at(seconds: u64) -> Timestamp {

@@ -7,7 +7,7 @@ use onus_core::{BrakeEvent, CalleeClaim, ClaimReason, ClaimVerdict, Failure, Mod
 use onus_learn::ClassFinding;
 
 use crate::agent::Agent;
-use crate::edges::Edge;
+use crate::edges::{Edge, Learned};
 use crate::inbound::{Inbound, Origin};
 use crate::outbound::Outbound;
 use crate::rules::CalleeRules;
@@ -118,7 +118,17 @@ impl Agent {
         );
     }
 
-    pub(crate) fn tell_class(&self, edge: &Edge, finding: &ClassFinding) {
+    /// What changed when the class of an edge was looked at anew.
+    pub(crate) fn tell_learned(&self, edge: &Edge, learned: &Learned) {
+        if learned.class_changed {
+            self.tell_class(edge, &learned.finding);
+        }
+        if learned.contradicted {
+            self.tell_contradiction(edge, &learned.finding);
+        }
+    }
+
+    fn tell_class(&self, edge: &Edge, finding: &ClassFinding) {
         tracing::info!(
             caller = %self.service(),
             caller_procedure = %edge.key.caller.display(self.symbols()),
@@ -129,7 +139,7 @@ impl Agent {
         );
     }
 
-    pub(crate) fn tell_contradiction(&self, edge: &Edge, finding: &ClassFinding) {
+    fn tell_contradiction(&self, edge: &Edge, finding: &ClassFinding) {
         let Some(contradiction) = finding.contradiction() else { return };
         tracing::warn!(
             caller = %self.service(),

@@ -73,12 +73,7 @@ impl Agent {
             }
             let frozen = frozen_callers.contains(&edge.key.caller);
             let learned = edge.learn(|memory| memory.minute(minute, frozen, now), now);
-            if learned.class_changed {
-                self.tell_class(edge, &learned.finding);
-            }
-            if learned.contradicted {
-                self.tell_contradiction(edge, &learned.finding);
-            }
+            self.tell_learned(edge, &learned);
         }
         if !std::mem::replace(&mut learned.named_unused, true) {
             self.tell_unused_policies();

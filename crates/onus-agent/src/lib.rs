@@ -14,6 +14,7 @@ mod counters;
 mod drain;
 mod edges;
 mod events;
+mod given;
 mod guard;
 mod inbound;
 mod learning;
@@ -24,6 +25,7 @@ mod procedures;
 mod rules;
 mod switch;
 pub mod symbols;
+mod totals;
 pub mod trace_context;
 pub mod wire;
 
@@ -37,6 +39,7 @@ pub use crate::agent::Agent;
 pub use crate::call_facts::{CallOutcome, CallStart, FailedAttempt};
 pub use crate::config::{AgentConfig, ConfigError, Limits};
 pub use crate::edges::Edge;
+pub use crate::given::GivenClass;
 #[cfg(feature = "fault-injection")]
 pub use crate::guard::fault_injection;
 pub use crate::inbound::{Inbound, Origin, Placed, Relay};
@@ -44,3 +47,4 @@ pub use crate::outbound::Outbound;
 pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
 pub use crate::switch::{Source, SwitchError, SwitchFile, Switches, parse_mode};
 pub use crate::symbols::{Procedure, Symbol, Symbols};
+pub use crate::totals::{EdgeName, EdgeTotals, ProcedureTotals, RetryTotals};

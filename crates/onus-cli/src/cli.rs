@@ -1,11 +1,15 @@
 //! All that can be typed.
 
+mod analysis;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onus_demo::{Demo, Node, Protocol};
 use onus_sim::model::{Rules, SLICES};
+
+pub(crate) use self::analysis::*;
 
 /// Stops retry storms between services by error ownership.
 #[derive(Debug, Parser)]
@@ -22,6 +26,17 @@ pub(crate) enum Command {
     Simulate(SimulateOptions),
     Traces(Box<TracesOptions>),
     Audit(AuditOptions),
+    Analysis(AnalysisOptions),
+    Edges(EdgesOptions),
+    Explain(ExplainOptions),
+    Now(NowOptions),
+    Off(OffOptions),
+    Shield(ShieldOptions),
+    Top(TopOptions),
+    Radius(RadiusOptions),
+    Graph(GraphOptions),
+    Report(ReportOptions),
+    Check(CheckOptions),
 }
 
 /// Show a retry storm, and ownership stopping it, on real HTTP or gRPC traffic
@@ -73,6 +88,11 @@ pub(crate) struct DemoOptions {
     /// Ownership only observes: claims are sent and read, and stop no retry
     #[arg(long)]
     pub(crate) observe: bool,
+
+    /// Show what the memory of an embedded analysis changes instead: errors of a service beside
+    /// failures that it survives, the radius of the chain, and the report of the incident
+    #[arg(long, conflicts_with_all = ["fail", "failure_rate", "bad_keys", "hang", "context_loss", "no_retries", "no_claims", "shield", "observe"])]
+    pub(crate) analysis: bool,
 
     /// How the services talk
     #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Wire::Http1)]

@@ -17,7 +17,8 @@ pub(crate) enum Exit {
     Failed = 1,
     /// What was asked makes no sense; nothing was done. The parser ends with this code too.
     Misused = 2,
-    /// It did what was asked with a part of the input, and told what it skipped.
+    /// It did what was asked with a part of the input, and told what it skipped; or it checked
+    /// whether something may be done, and told which evidence is missing.
     Incomplete = 3,
     /// The user stopped it; what it had is printed.
     Interrupted = 130,

@@ -4,16 +4,23 @@
 //! standard output, everything else on standard error. It never decides anything itself, and
 //! nothing stands on it.
 
+mod analysis;
 mod audit;
+mod check;
 mod cli;
 mod demo;
 mod exit;
 mod files;
 mod graphs;
+mod levers;
 mod logging;
 mod model;
+mod now;
+mod promql;
 mod radius;
+mod report;
 mod simulate;
+mod table;
 mod tables;
 mod traces;
 
@@ -33,6 +40,17 @@ fn main() -> ExitCode {
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
         Command::Traces(options) => traces::run(&options),
         Command::Audit(options) => audit::run(&options),
+        Command::Analysis(options) => analysis::serve(&options).map(|()| Exit::Done),
+        Command::Edges(options) => analysis::edges(&options).map(|()| Exit::Done),
+        Command::Explain(options) => analysis::explain(&options).map(|()| Exit::Done),
+        Command::Now(options) => now::run(&options).map(|()| Exit::Done),
+        Command::Off(options) => levers::off(&options).map(|()| Exit::Done),
+        Command::Shield(options) => levers::shield(&options).map(|()| Exit::Done),
+        Command::Top(options) => analysis::top(&options).map(|()| Exit::Done),
+        Command::Radius(options) => analysis::radius(&options).map(|()| Exit::Done),
+        Command::Graph(options) => analysis::graph(&options).map(|()| Exit::Done),
+        Command::Report(options) => report::run(&options).map(|()| Exit::Done),
+        Command::Check(options) => check::run(&options),
     };
     Exit::from_result(result).into()
 }

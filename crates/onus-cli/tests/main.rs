@@ -1,5 +1,6 @@
 //! The integration tests of the command and of the whole checkout, in one binary: linking is the slow part.
 
+mod analysis;
 mod audit;
 mod demo;
 mod model;

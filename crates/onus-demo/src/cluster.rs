@@ -29,6 +29,7 @@ use crate::topology::{Coverage, ServiceConfig, Topology};
 #[derive(Debug)]
 pub struct Cluster {
     addresses: Vec<(String, SocketAddr)>,
+    handles: Vec<Onus>,
     protocol: Protocol,
     at_work: AtWork,
     _servers: JoinSet<()>,
@@ -51,6 +52,7 @@ impl Cluster {
         }
         let mut cluster = Self {
             addresses,
+            handles: Vec::new(),
             protocol: topology.protocol,
             at_work: AtWork::nobody(),
             _servers: JoinSet::new(),
@@ -84,6 +86,12 @@ impl Cluster {
     #[must_use]
     pub fn addresses(&self) -> &[(String, SocketAddr)] {
         &self.addresses
+    }
+
+    /// The Onus of each service, in the topology's order: to let them report, for one.
+    #[must_use]
+    pub fn handles(&self) -> &[Onus] {
+        &self.handles
     }
 
     /// How many requests each service has handled, in the topology's order: what it answers to
@@ -129,6 +137,7 @@ impl Cluster {
     ) -> Result<(), DemoError> {
         let protocol = self.protocol;
         let onus = onus(config, protocol)?;
+        self.handles.push(onus.clone());
         let callees = config.callees.iter().filter_map(|callee| {
             let address = self.addresses.iter().find(|(name, _)| *name == callee.name)?.1;
             Some(Callee::new(&onus, callee, protocol, address))

@@ -39,6 +39,8 @@
 //! | `axum` | axum 0.8 | procedures from the router's route templates; without it the HTTP method stands alone |
 //! | `reqwest` | reqwest 0.13 | `OutboundLayer::reqwest` and module `reqwest`, a client with reqwest's methods |
 //! | `hyper` | hyper 1, hyper-util 0.1 | `OutboundLayer::hyper` and module `hyper` |
+//! | `report` | `onus analysis` | `Onus::report_to` and module `report`: counts to the analysis, classes back |
+//! | `report-tls` | `onus analysis` by TLS | `Analysis::authorities` and `Analysis::identity` |
 //! | `tonic` | tonic 0.14 | `OutboundLayer::tonic` and module `tonic`, a channel for generated clients |
 //! | `test` | tests of a service | module `test`, a callee that answers by a script |
 //!
@@ -68,6 +70,8 @@ mod onus;
 pub mod outbound;
 mod procedure;
 pub mod replay;
+#[cfg(feature = "report")]
+pub mod report;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
 mod scope;

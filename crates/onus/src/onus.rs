@@ -98,7 +98,7 @@ impl Onus {
         &self,
         path: impl Into<PathBuf>,
     ) -> impl Future<Output = ()> + Send + 'static {
-        switch_file::watch(WeakOnus(Arc::downgrade(&self.0)), path.into())
+        switch_file::watch(self.downgrade(), path.into())
     }
 
     /// The mode in force.
@@ -129,12 +129,18 @@ impl Onus {
         self.0.empty_body
     }
 
+    /// A handle that does not keep the service's state alive.
+    pub(crate) fn downgrade(&self) -> WeakOnus {
+        WeakOnus(Arc::downgrade(&self.0))
+    }
+
     pub(crate) fn clock(&self) -> Clock {
         self.0.clock
     }
 }
 
 /// A handle that does not keep the service's state alive.
+#[derive(Clone)]
 pub(crate) struct WeakOnus(Weak<Shared>);
 
 impl WeakOnus {

@@ -1,5 +1,6 @@
 //! `onus demo`: runs the demo of `onus-demo` and prints what came of it.
 
+mod analysis;
 mod json;
 mod table;
 
@@ -20,6 +21,14 @@ pub(crate) fn run(options: &DemoOptions) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("start the runtime")?;
+    if options.analysis {
+        let shown = runtime.block_on(analysis::run(&demo))?;
+        let text = match options.output {
+            Output::Table => shown.render(),
+            Output::Json => serde_json::to_string_pretty(&shown)? + "\n",
+        };
+        return crate::analysis::print(&text);
+    }
     let runs = runtime.block_on(all_policies(&demo))?;
     let text = match options.output {
         Output::Table => table::render(&demo, &runs),

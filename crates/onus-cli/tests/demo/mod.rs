@@ -129,3 +129,23 @@ fn a_wrong_wish_is_refused_with_what_would_be_right() {
          of them out",
     );
 }
+
+#[test]
+fn an_analysis_remembers_what_a_service_survives() {
+    let output = onus("demo --analysis --requests 400 -o json");
+    assert_eq!(text(&output.stderr), "");
+    assert!(output.status.success());
+    let shown: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let share = |of: &str| {
+        let [errors, closed] = [0, 1].map(|at| shown[of][at].as_f64().expect("a count"));
+        assert!(errors > 20.0, "one request in ten fails: {shown}");
+        closed / errors
+    };
+    // 1 - 0.9², of some forty errors.
+    assert!((0.02..0.5).contains(&share("without_memory")), "{shown}");
+    assert_eq!(share("with_memory"), 0.0);
+    assert_eq!(shown["radius"], json!([6, 1]));
+    assert_eq!(shown["incident"]["origin"], "D");
+    // A to D: 15 requests for one without ownership, of which 5 were made.
+    assert_eq!(shown["incident"]["roots"][0]["prevented"]["persistent"], 4_000.0, "{shown}");
+}

@@ -165,7 +165,7 @@ mod tests {
     /// The sizes of the pieces that frames of these sizes become.
     fn check(frames: &[usize], pieces: &[usize]) {
         let mut record = Record::new(&ReplayLimits::default());
-        let mut sent = Vec::new();
+        let mut sent = Vec::<u8>::new();
         for (i, len) in frames.iter().enumerate() {
             let frame = Bytes::from(vec![i as u8; *len]);
             sent.extend(&frame);

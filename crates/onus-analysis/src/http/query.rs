@@ -1,0 +1,58 @@
+//! Parameters of a query, each named and checked.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+
+use super::problem::Refusal;
+
+/// The parameters that were given.
+pub(crate) struct Parameters(BTreeMap<String, String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Parameters {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(given)) => Ok(Self(given)),
+            Err(error) => Err(Refusal::parameter(error.body_text())),
+        }
+    }
+}
+
+impl Parameters {
+    /// Takes a parameter out.
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        self.0.remove(name)
+    }
+
+    /// Takes one out that must be there.
+    pub(crate) fn required(&mut self, name: &str) -> Result<String, Refusal> {
+        self.text(name).ok_or_else(|| Refusal::parameter(format!("parameter {name} is missing")))
+    }
+
+    /// Takes a number out.
+    pub(crate) fn number(
+        &mut self,
+        name: &str,
+        allowed: std::ops::RangeInclusive<usize>,
+        default: usize,
+    ) -> Result<usize, Refusal> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        text.parse().ok().filter(|number| allowed.contains(number)).ok_or_else(|| {
+            let (least, most) = allowed.into_inner();
+            Refusal::parameter(format!(
+                "parameter {name} is {text:?}; allowed is {least} to {most}"
+            ))
+        })
+    }
+
+    /// Nothing else was given: a mistyped name would be ignored otherwise.
+    pub(crate) fn nothing_else(self) -> Result<(), Refusal> {
+        match self.0.into_keys().next() {
+            None => Ok(()),
+            Some(name) => Err(Refusal::parameter(format!("there is no parameter {name:?} here"))),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The dependency analysis: takes in what agents count, remembers it, and hands back the classes of
+//! edges, what operators order, and figures for people.
+//! It never decides about a call, is never on the way of one, and may be away at any time: agents
+//! keep their counts and the last classes.
+//! Above it sits onus-cli, whose `onus analysis` runs it.
+//!
+//! A report is answered when it is on disk, and counted once however often it comes. The state in
+//! memory is a fold over reports: `book` is that fold, `store` keeps a checkpoint of it and the
+//! reports since, and `engine` is the one thread that writes both.
+
+mod access;
+mod book;
+mod classes;
+mod clock;
+mod codec;
+mod config;
+mod edges;
+mod engine;
+mod file;
+mod graph;
+mod http;
+mod incident;
+mod last;
+mod metrics;
+mod names;
+mod now;
+mod orders;
+mod promql;
+mod shard;
+mod store;
+mod tls;
+mod window;
+
+pub use access::{Grant, Proof, Role};
+pub use config::{AnalysisConfig, Limits, PromqlConfig};
+pub use engine::Analysis;
+pub use file::{ConfigError, duration};
+pub use http::{ServeError, Server};
+pub use shard::Shard;
+pub use store::StoreError;
+pub use tls::{TlsError, TlsFiles};

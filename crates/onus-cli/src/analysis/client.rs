@@ -1,0 +1,161 @@
+//! Asks an analysis, with a limit of time and size.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use bytes::Bytes;
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as HttpClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use onus_api::Problem;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::cli::Server;
+
+const ANSWER_MAX: usize = 256 * 1024 * 1024;
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A client of one analysis, or of one agent's admin interface.
+pub(crate) struct Client {
+    http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    base: String,
+    token: Option<String>,
+}
+
+impl Client {
+    pub(crate) fn new(server: &Server) -> anyhow::Result<Self> {
+        Self::with(&server.analysis, server.token.clone(), server.authorities.as_deref())
+    }
+
+    /// A client of an address of plain HTTP.
+    pub(crate) fn at(address: &str, token: Option<String>) -> anyhow::Result<Self> {
+        Self::with(address, token, None)
+    }
+
+    fn with(
+        address: &str,
+        token: Option<String>,
+        authorities: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let with_scheme = match address.contains("://") {
+            true => address.to_owned(),
+            false => format!("http://{address}"),
+        };
+        let uri: Uri =
+            with_scheme.parse().with_context(|| format!("read the address {address:?}"))?;
+        if uri.scheme_str() == Some("https") && authorities.is_none() {
+            bail!(
+                "talk to {address:?} by TLS: name the authorities that sign its certificate with --authorities"
+            );
+        }
+        if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+            bail!(
+                "read the address {address:?}: allowed is a host and a port such as http://onus-analysis:7480"
+            );
+        }
+        let base = uri.to_string().trim_end_matches('/').to_owned();
+        let http = HttpClient::builder(TokioExecutor::new()).build(connector(authorities)?);
+        Ok(Self { http, base, token })
+    }
+
+    /// Reads a document.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> anyhow::Result<T> {
+        let body = self.send(Method::GET, path, query, Bytes::new()).await?;
+        serde_json::from_slice(&body)
+            .with_context(|| format!("understand the answer of {}{path}", self.base))
+    }
+
+    /// Sends a document, and reads the answer.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        document: &impl Serialize,
+    ) -> anyhow::Result<T> {
+        let body = Bytes::from(serde_json::to_vec(document).context("write the request")?);
+        let body = self.send(Method::POST, path, &[], body).await?;
+        serde_json::from_slice(&body)
+            .with_context(|| format!("understand the answer of {}{path}", self.base))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Bytes,
+    ) -> anyhow::Result<Bytes> {
+        let query: Vec<_> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
+            .collect();
+        let question = if query.is_empty() { "" } else { "?" };
+        let uri = format!("{}{path}{question}{}", self.base, query.join("&"));
+        let mut request = Request::builder().method(method).uri(&uri);
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(body)).context("make the request")?;
+        let exchange = async {
+            let answer = self.http.request(request).await?;
+            let (head, body) = answer.into_parts();
+            let body =
+                Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| anyhow!(error))?;
+            Ok::<_, anyhow::Error>((head.status, body.to_bytes()))
+        };
+        let (status, body) = tokio::time::timeout(TIMEOUT, exchange)
+            .await
+            .map_err(|_| anyhow!("no answer within {} s", TIMEOUT.as_secs()))
+            .and_then(|answer| answer)
+            .with_context(|| format!("ask {}", self.base))?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) => bail!("ask {}: {status}: {}", self.base, problem.detail),
+            Err(_) => bail!("ask {}: {status} for {path}", self.base),
+        }
+    }
+}
+
+/// A connector that believes these authorities, and no other.
+fn connector(authorities: Option<&Path>) -> anyhow::Result<HttpsConnector<HttpConnector>> {
+    let mut roots = RootCertStore::empty();
+    if let Some(path) = authorities {
+        let read = || format!("read the authorities in {}", path.display());
+        for authority in CertificateDer::pem_file_iter(path).with_context(read)? {
+            roots.add(authority.with_context(read)?).with_context(read)?;
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .context("start TLS")?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let builder = HttpsConnectorBuilder::new().with_tls_config(config);
+    Ok(builder.https_or_http().enable_http1().build())
+}
+
+/// The text as a value in a query.
+fn percent_encoded(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    text.bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

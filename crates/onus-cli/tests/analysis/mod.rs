@@ -1,0 +1,13 @@
+//! `onus analysis` as a process of its own, services that report to it on sockets, and the commands
+//! that read it.
+
+mod levers;
+mod people;
+mod promql;
+mod refused;
+mod restarts;
+mod server;
+mod service;
+mod store;
+mod tls;
+mod whole;
