@@ -39,6 +39,8 @@ pub struct Agent {
     correlator: Correlator<Inbound>,
     /// Calls that could not be tied to a request, of the whole service.
     untied: AtomicU64,
+    /// Calls whose ids several requests have.
+    pub(crate) ambiguous: Counter,
     /// Decisions that panicked.
     pub(crate) faults: Counter,
     pub(crate) overflowing: Overflowing,
@@ -87,6 +89,7 @@ impl Agent {
             switches: Switchboard::new(config.mode),
             correlator: Correlator::new(correlator_limits, seed),
             untied: AtomicU64::new(0),
+            ambiguous: Counter::default(),
             faults: Counter::default(),
             overflowing: Overflowing::default(),
             schedule: Schedule::new(now),
@@ -176,6 +179,22 @@ impl Agent {
     #[must_use]
     pub fn inbound_by_id(&self, id: &[u8]) -> Found<Inbound> {
         self.correlator.find_by_id(id)
+    }
+
+    /// The request that a call with these fallback ids belongs to, if that is certain: the first id
+    /// decides that any request has. Calls with ids that several requests have are counted.
+    pub fn inbound_by_ids<'a>(&self, ids: impl Iterator<Item = &'a [u8]>) -> Option<Inbound> {
+        for id in ids {
+            match self.correlator.find_by_id(id) {
+                Found::One(inbound) => return Some(inbound),
+                Found::Ambiguous => {
+                    self.ambiguous.add();
+                    return None;
+                }
+                Found::Unknown => {}
+            }
+        }
+        None
     }
 
     pub(crate) fn forget(&self, inbound: &Inbound, cancelled: bool, now: Timestamp) {

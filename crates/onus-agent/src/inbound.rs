@@ -328,6 +328,11 @@ impl Inbound {
         agent.forget(self, false, now);
     }
 
+    /// Files the request with its agent; see [`Agent::file`].
+    pub fn file<'a>(&self, ids: impl Iterator<Item = &'a [u8]>, now: Timestamp) -> Option<Token> {
+        self.0.agent.file(self, ids, now)
+    }
+
     /// Whether the request is filed under a token.
     #[must_use]
     pub fn is_filed(&self) -> bool {

@@ -50,6 +50,7 @@
 //! | say what is retried, how often and within which time | [`RetryPolicy`], [`ErrorSet`] |
 //! | wrap what is served | [`Onus::inbound`], [`InboundLayer`] |
 //! | wrap a client | [`Onus::outbound`], [`Onus::outbound_by`], [`OutboundLayer`] |
+//! | host the layers beside an application in another process | [`Correlation`] |
 //! | name a route template | [`Procedure`] |
 //! | keep the request in other tasks | [`spawn()`], [`InboundScope`] |
 //! | read why a call failed | [`CallOutcome`], [`Stop`], [`Origin`] |
@@ -61,6 +62,7 @@
 
 mod answer;
 mod clock;
+mod correlation;
 #[cfg(feature = "hyper")]
 pub mod hyper;
 pub mod inbound;
@@ -85,6 +87,7 @@ pub use onus_agent::{
 
 pub use prometheus_client;
 
+pub use crate::correlation::Correlation;
 pub use crate::inbound::{InboundLayer, InboundService};
 pub use crate::onus::{Onus, OnusBuilder};
 pub use crate::outbound::{AttemptError, OutboundLayer, OutboundService};

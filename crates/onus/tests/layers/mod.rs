@@ -1,5 +1,6 @@
 //! The layers over mock services, with paused time.
 
+mod across;
 mod answers;
 mod bodies;
 mod deadlines;
