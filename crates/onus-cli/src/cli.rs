@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Model(ModelOptions),
     Simulate(SimulateOptions),
     Traces(Box<TracesOptions>),
+    Proxy(ProxyOptions),
 }
 
 /// Show a retry storm, and ownership stopping it, on real HTTP or gRPC traffic
@@ -204,6 +205,18 @@ pub(crate) enum Format {
     Json,
     /// For spreadsheets
     Csv,
+}
+
+/// Run the sidecar: error ownership for the service beside it, in any language
+///
+/// Requests come through its inbound listener to the application, calls of the application go
+/// through its outbound listener to their callees.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus proxy --config onus.yaml")]
+pub(crate) struct ProxyOptions {
+    /// The configuration
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
 }
 
 /// How a result is printed.

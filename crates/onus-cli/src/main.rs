@@ -10,6 +10,7 @@ mod exit;
 mod files;
 mod logging;
 mod model;
+mod proxy;
 mod simulate;
 mod traces;
 
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Model(options) => model::run(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
         Command::Traces(options) => traces::run(&options),
+        Command::Proxy(options) => proxy::run(&options).map(|()| Exit::Done),
     };
     Exit::from_result(result).into()
 }

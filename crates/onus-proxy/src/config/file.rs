@@ -1,0 +1,307 @@
+//! The configuration file as typed. Names are those of the builder of crate `onus`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::words::{Errors, ModeWord, Span};
+
+/// The configuration of a proxy.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ConfigFile {
+    /// The name of the service beside which the proxy runs, `namespace/name` where namespaces exist.
+    pub service: String,
+    /// How far ownership reaches: `off`, `observe`, `enforce`, or a share such as `enforce 25%`.
+    #[serde(default)]
+    pub mode: ModeWord,
+    /// A file with mode and shield that is followed while the proxy runs.
+    #[serde(default)]
+    pub switch_file: Option<PathBuf>,
+    /// Keeps an error claimed whose blamed calls met only silence.
+    #[serde(default)]
+    pub silent_claims: bool,
+    /// A second header under which claims are read and written.
+    #[serde(default)]
+    pub claim_alias: Option<String>,
+    /// Requests of others to the application.
+    #[serde(default)]
+    pub inbound: InboundFile,
+    /// Calls of the application to others.
+    #[serde(default)]
+    pub outbound: OutboundFile,
+    /// How calls of the application are tied to the requests that it serves.
+    #[serde(default)]
+    pub correlation: CorrelationFile,
+    /// Who is called, by the name of the service.
+    #[serde(default)]
+    pub callees: BTreeMap<String, CalleeFile>,
+    /// Threads that serve; one is enough for most sidecars.
+    #[serde(default = "one")]
+    pub workers: usize,
+}
+
+/// Requests of others to the application.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct InboundFile {
+    /// Where requests are accepted; port 0 is any free one.
+    pub listen: SocketAddr,
+    /// Where the application listens.
+    pub app: String,
+    /// How the application is spoken to: as requests come, or always `http1` or `http2`.
+    pub protocol: ProtocolWord,
+    /// Whether callers are outside of the trust boundary: nothing that they say of ownership is
+    /// read, and they get no claim.
+    pub untrusted_callers: bool,
+}
+
+impl Default for InboundFile {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([0, 0, 0, 0], 7460)),
+            app: "127.0.0.1:8080".to_owned(),
+            protocol: ProtocolWord::default(),
+            untrusted_callers: false,
+        }
+    }
+}
+
+/// Calls of the application to others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct OutboundFile {
+    /// Where calls to all callees are accepted; port 0 is any free one.
+    pub listen: SocketAddr,
+}
+
+impl Default for OutboundFile {
+    fn default() -> Self {
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7461)) }
+    }
+}
+
+/// How calls of the application are tied to the requests that it serves.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CorrelationFile {
+    /// Headers that the application hands on, in case it does not hand `tracestate` on.
+    pub ids: Vec<String>,
+}
+
+impl Default for CorrelationFile {
+    fn default() -> Self {
+        Self { ids: vec!["x-request-id".to_owned()] }
+    }
+}
+
+/// A callee.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CalleeFile {
+    /// Where its instances are: a name with a port, or addresses.
+    pub address: OneOrMany,
+    /// Under which authorities the application calls it, beside its name and its address.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    /// A listener for calls to this callee alone.
+    #[serde(default)]
+    pub listen: Option<SocketAddr>,
+    /// How it is spoken to: as calls come, or always `http1` or `http2`.
+    #[serde(default)]
+    pub protocol: ProtocolWord,
+    /// The retries that the proxy makes; none without this.
+    #[serde(default)]
+    pub retry: Option<RetryFile>,
+    /// The retries of single procedures, instead of those above: `POST`, `POST /charge`, or
+    /// `/pkg.Service/Method`. Naming an unsafe method allows it.
+    #[serde(default)]
+    pub procedures: BTreeMap<String, RetryFile>,
+    /// Retries that others make on the way to this callee.
+    #[serde(default)]
+    pub retries: Option<DeclaredFile>,
+    /// Which answers are failures, instead of the protocol's.
+    #[serde(default)]
+    pub failures: Option<Errors>,
+    /// Whether the service can answer without it: `required` or `optional`.
+    #[serde(default)]
+    pub annotation: Option<AnnotationWord>,
+    /// The operator's word on the class of all edges to it.
+    #[serde(default)]
+    pub override_class: Option<ClassWord>,
+    /// Whether it is outside of the trust boundary.
+    #[serde(default)]
+    pub untrusted: bool,
+    /// Lets the brake halve the enforce share where probes show that suppression is costly.
+    #[serde(default)]
+    pub brake_acts: bool,
+}
+
+/// Retries that the proxy makes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RetryFile {
+    /// The most attempts of a call, the first included: 1 to 10.
+    pub attempts: u32,
+    /// The retry budget, or `none`; without this, 10 % of the calls and one a second.
+    #[serde(default)]
+    pub budget: Option<BudgetFile>,
+    /// Every failed call may be retried; not beside `budget`.
+    #[serde(default)]
+    pub no_budget: bool,
+    /// The errors to retry; all that the protocol calls failures without this.
+    #[serde(default)]
+    pub errors: Option<Errors>,
+    /// Retries unsafe HTTP methods too.
+    #[serde(default)]
+    pub unsafe_methods: bool,
+    /// The wait before the first retry, at most.
+    #[serde(default)]
+    pub backoff_base: Option<Span>,
+    /// The wait before any retry, at most.
+    #[serde(default)]
+    pub backoff_max: Option<Span>,
+    /// Makes fewer retries where few of them succeed.
+    #[serde(default)]
+    pub gate: bool,
+    /// Makes none of the suppressed retries, not even to measure what suppression costs.
+    #[serde(default)]
+    pub no_probes: bool,
+    /// The time that an attempt is assumed to need.
+    #[serde(default)]
+    pub min_attempt_time: Option<Span>,
+    /// The longest that one attempt may take until its response head.
+    #[serde(default)]
+    pub per_try_timeout: Option<Span>,
+    /// The longest that all attempts together may take until a response head.
+    #[serde(default)]
+    pub deadline: Option<Span>,
+    /// Allows this beside `retries` that others make.
+    #[serde(default)]
+    pub stacked: bool,
+}
+
+/// A retry budget.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct BudgetFile {
+    /// Retries per hundred calls.
+    #[serde(default)]
+    pub percent: Option<u32>,
+    /// Only calls that ended ok fill it.
+    #[serde(default)]
+    pub from_successes: bool,
+    /// Retries per second whatever the traffic, while calls succeed.
+    #[serde(default)]
+    pub min_per_second: Option<u32>,
+    /// How long a call counts.
+    #[serde(default)]
+    pub ttl: Option<Span>,
+}
+
+/// Retries that others make.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DeclaredFile {
+    /// Who makes them.
+    pub made_by: MadeBy,
+    /// As a known layer makes them where nobody says otherwise.
+    #[serde(default)]
+    pub like: Option<Like>,
+    /// The most attempts, the first included: 2 to 100.
+    #[serde(default)]
+    pub attempts: Option<u32>,
+    /// The errors that are retried.
+    #[serde(default)]
+    pub errors: Option<Errors>,
+}
+
+/// Who makes retries that the proxy does not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MadeBy {
+    /// A layer between the proxy and the callee.
+    Below,
+}
+
+/// A known retry layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Like {
+    /// Istio where nobody configured it: two retries of connect failures, refused streams, and the
+    /// gRPC codes CANCELLED and UNAVAILABLE; 503 as well.
+    IstioDefault,
+}
+
+/// How somebody is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtocolWord {
+    /// As the request came.
+    #[default]
+    AsReceived,
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2, without asking first.
+    Http2,
+}
+
+/// Whether the service can answer without a callee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnnotationWord {
+    /// It cannot.
+    Required,
+    /// It can.
+    Optional,
+}
+
+/// The class of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassWord {
+    /// Its failures fail the caller.
+    FailClose,
+    /// They do not.
+    FailOpen,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One text, or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneOrMany(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrManyVisitor)
+    }
+}
+
+struct OneOrManyVisitor;
+
+impl<'de> serde::de::Visitor<'de> for OneOrManyVisitor {
+    type Value = OneOrMany;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a name with a port, or a list of addresses")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
+        Ok(OneOrMany(vec![text.to_owned()]))
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut texts: A) -> Result<OneOrMany, A::Error> {
+        let mut all = Vec::new();
+        while let Some(text) = texts.next_element()? {
+            all.push(text);
+        }
+        Ok(OneOrMany(all))
+    }
+}
+
+fn one() -> usize {
+    1
+}

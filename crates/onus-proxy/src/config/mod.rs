@@ -1,0 +1,70 @@
+//! What is typed for a proxy, and what is meant by it.
+
+mod callee;
+mod file;
+mod meant;
+mod words;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use onus::ConfigError;
+
+pub use self::file::{
+    AnnotationWord, BudgetFile, CalleeFile, ClassWord, ConfigFile, CorrelationFile, DeclaredFile,
+    InboundFile, Like, MadeBy, OneOrMany, OutboundFile, ProtocolWord, RetryFile,
+};
+pub use self::meant::ProxyConfig;
+pub use self::words::{Errors, ModeWord, Span};
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyConfigError {
+    /// The file cannot be read.
+    #[error("read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The file has a line that cannot be meant; the text shows it.
+    #[error("understand the configuration: {0}")]
+    Malformed(String),
+    /// A value makes no sense beside the others.
+    #[error("use the configuration: {field} is {value:?}; allowed is {allowed}")]
+    Value {
+        /// The setting, by its path in the file.
+        field: String,
+        /// What was typed.
+        value: String,
+        /// What would be right.
+        allowed: &'static str,
+    },
+    /// The agent refuses a value.
+    #[error("use the configuration")]
+    Refused(#[from] ConfigError),
+}
+
+impl ConfigFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// One that cannot be read, or a line that cannot be meant.
+    pub fn read(path: &Path) -> Result<Self, ProxyConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ProxyConfigError::Unreadable { path: path.to_owned(), source })?;
+        Self::parse(&text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// A line that cannot be meant.
+    pub fn parse(text: &str) -> Result<Self, ProxyConfigError> {
+        serde_saphyr::from_str(text).map_err(|error| ProxyConfigError::Malformed(error.to_string()))
+    }
+}

@@ -1,0 +1,6 @@
+//! The sidecar on real sockets, beside applications that know nothing of it.
+
+#[cfg(test)]
+mod cast;
+#[cfg(test)]
+mod python;
