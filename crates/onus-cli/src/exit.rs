@@ -58,6 +58,8 @@ impl Exit {
                 | DemoError::TwoServices { .. }
                 | DemoError::UnknownCallee { .. }
                 | DemoError::Config { .. }
+                | DemoError::Circle { .. }
+                | DemoError::Sidecar { .. }
                 | DemoError::Listen(_)
                 | DemoError::Count { .. },
             )

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::words::{Errors, ModeWord, Span};
+use super::words::{Errors, ModeWord, Size, Span};
 
 /// The configuration of a proxy.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,6 +32,9 @@ pub struct ConfigFile {
     /// Calls of the application to others.
     #[serde(default)]
     pub outbound: OutboundFile,
+    /// The memory for request bodies that may have to be sent again.
+    #[serde(default)]
+    pub replay: ReplayFile,
     /// How calls of the application are tied to the requests that it serves.
     #[serde(default)]
     pub correlation: CorrelationFile,
@@ -94,6 +97,22 @@ pub struct CorrelationFile {
 impl Default for CorrelationFile {
     fn default() -> Self {
         Self { ids: vec!["x-request-id".to_owned()] }
+    }
+}
+
+/// The memory for request bodies that may have to be sent again.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ReplayFile {
+    /// The most that is kept of one body; a larger one is sent as it comes, and not again.
+    pub per_request: Size,
+    /// The most that is kept of all bodies together.
+    pub total: Size,
+}
+
+impl Default for ReplayFile {
+    fn default() -> Self {
+        Self { per_request: Size(64 << 10), total: Size(64 << 20) }
     }
 }
 

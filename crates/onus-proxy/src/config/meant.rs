@@ -76,6 +76,7 @@ impl ProxyConfig {
     pub(crate) fn onus(&self) -> Result<Onus, ProxyConfigError> {
         let file = &self.file;
         let mut builder = Onus::builder(&file.service).mode(file.mode.0);
+        builder = builder.replay_limits(file.replay.per_request.0, file.replay.total.0);
         if file.silent_claims {
             builder = builder.silent_claims();
         }

@@ -12,10 +12,10 @@ use onus::ConfigError;
 
 pub use self::file::{
     AnnotationWord, BudgetFile, CalleeFile, ClassWord, ConfigFile, CorrelationFile, DeclaredFile,
-    InboundFile, Like, MadeBy, OneOrMany, OutboundFile, ProtocolWord, RetryFile,
+    InboundFile, Like, MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
 };
 pub use self::meant::ProxyConfig;
-pub use self::words::{Errors, ModeWord, Span};
+pub use self::words::{Errors, ModeWord, Size, Span};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]

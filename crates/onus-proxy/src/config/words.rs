@@ -10,6 +10,10 @@ use serde::de::{Deserialize, Deserializer, Error};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
+/// A number of bytes, spelt with its unit: `512B`, `64KiB`, `16MiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub usize);
+
 /// Which answers are errors, spelt `http-503`, `http-5xx`, `grpc-14`, `connect`, `reset`,
 /// `protocol`, `timeout`, or `failures` for all that the protocol calls so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,21 @@ impl fmt::Display for Span {
 }
 
 const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let bytes = SIZES.iter().find(|(name, _)| *name == unit).map(|(_, bytes)| bytes);
+        let size = bytes.and_then(|bytes| number.parse::<usize>().ok()?.checked_mul(*bytes));
+        size.map(Self).ok_or_else(|| {
+            D::Error::custom(format!("{text:?} is no size; one like 512B, 64KiB or 16MiB"))
+        })
+    }
+}
+
+const SIZES: [(&str, usize); 3] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20)];
 
 impl<'de> Deserialize<'de> for Errors {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
