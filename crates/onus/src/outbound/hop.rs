@@ -20,6 +20,8 @@ pub(crate) struct Hop<C> {
     pub(crate) classify: C,
     /// Whether the wrapped service ends an attempt when the time in `grpc-timeout` is over.
     pub(crate) timed_below: bool,
+    /// Whether the attempts of a call leave a trail.
+    pub(crate) trails: bool,
     pub(crate) find: Find,
 }
 

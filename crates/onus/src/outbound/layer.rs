@@ -20,12 +20,14 @@ pub struct OutboundLayer<C = Unclassified> {
     classify: C,
     timed_below: bool,
     correlation: Option<Correlation>,
+    trails: bool,
 }
 
 impl OutboundLayer {
     pub(crate) fn new(onus: Onus, callee: Callee) -> Self {
         let (procedure, classify) = (None, Unclassified);
-        Self { onus, callee, procedure, classify, timed_below: false, correlation: None }
+        let (timed_below, correlation, trails) = (false, None, false);
+        Self { onus, callee, procedure, classify, timed_below, correlation, trails }
     }
 }
 
@@ -45,8 +47,8 @@ impl<C> OutboundLayer<C> {
     /// [`ClassifyError`](super::ClassifyError).
     #[must_use]
     pub fn classify_errors<D>(self, classify: D) -> OutboundLayer<D> {
-        let Self { onus, callee, procedure, timed_below, correlation, .. } = self;
-        OutboundLayer { onus, callee, procedure, classify, timed_below, correlation }
+        let Self { onus, callee, procedure, timed_below, correlation, trails, .. } = self;
+        OutboundLayer { onus, callee, procedure, classify, timed_below, correlation, trails }
     }
 
     /// The application makes its calls from another process, and the requests that they belong to
@@ -54,6 +56,14 @@ impl<C> OutboundLayer<C> {
     #[must_use]
     pub fn across(mut self, correlation: Correlation) -> Self {
         self.correlation = Some(correlation);
+        self
+    }
+
+    /// The wrapped service chooses among instances of the callee: the bodies of calls that may have
+    /// another attempt carry a [`Trail`](crate::replay::Trail), which costs an allocation.
+    #[must_use]
+    pub fn trails(mut self) -> Self {
+        self.trails = true;
         self
     }
 
@@ -75,6 +85,7 @@ impl<S, C: Clone> Layer<S> for OutboundLayer<C> {
             procedure: self.procedure.clone(),
             classify: self.classify.clone(),
             timed_below: self.timed_below,
+            trails: self.trails,
             find: self.correlation.clone().map_or(Find::Task, Find::Headers),
         };
         OutboundService::new(inner, Arc::new(hop))

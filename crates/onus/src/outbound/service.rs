@@ -96,6 +96,7 @@ impl<S: Clone, C> OutboundService<S, C> {
         let clone = self.inner.clone();
         let service = std::mem::replace(&mut self.inner, clone);
         let tape = Tape::new(body, self.hop.onus.replay_limits());
+        let tape = if self.hop.trails { tape.with_trail() } else { tape };
         Box::new(Kept { service, head, tape, attempt: Attempt::FIRST })
     }
 }
