@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use onus::inbound::InboundBody;
-use onus::replay::Attempt;
 use onus::{Correlation, InboundService, Onus};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -69,7 +68,7 @@ async fn ask(
         return Ok(error.answer(grpc));
     }
     let passing = Passing::through(&mut request);
-    Ok(match pool.send(request, Attempt::FIRST).await {
+    Ok(match pool.send(request, None).await {
         Ok(response) => passing.back(response).map(|body| AnswerBody::Callee { body }),
         Err(error) => OwnError::from(&error).answer(grpc),
     })

@@ -40,8 +40,8 @@ impl Callees {
         hosts: impl IntoIterator<Item = String>,
         pool: Pool<ReplayBody<Incoming>>,
     ) {
-        let layer = onus.outbound(name).across(correlation.clone()).classify_errors(PoolErrors);
-        let callee = layer.layer(pool);
+        let layer = onus.outbound(name).across(correlation.clone()).trails();
+        let callee = layer.classify_errors(PoolErrors).layer(pool);
         for host in hosts {
             self.by_host.insert(host.to_ascii_lowercase(), callee.clone());
         }

@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod cast;
 #[cfg(test)]
+mod frames;
+#[cfg(test)]
 mod python;

@@ -1,7 +1,8 @@
 //! One instance of a callee.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::PoolLimits;
 use super::dial::Dial;
@@ -11,6 +12,8 @@ use super::http2::Http2;
 /// One instance of a callee, and the connections to it.
 pub(crate) struct Endpoint<B> {
     pub(super) address: SocketAddr,
+    /// By which calls remember it.
+    pub(super) number: NonZeroU64,
     pub(super) dial: Dial,
     pub(super) limits: PoolLimits,
     pub(super) http1: Http1<B>,
@@ -22,7 +25,8 @@ pub(crate) struct Endpoint<B> {
 impl<B> Endpoint<B> {
     pub(super) fn new(address: SocketAddr, dial: Dial, limits: PoolLimits) -> Self {
         let (http1, http2) = (Http1::new(), Http2::new());
-        Self { address, dial, limits, http1, http2, failing: AtomicU32::new(0) }
+        let number = NonZeroU64::MIN.saturating_add(NUMBERS.fetch_add(1, Ordering::Relaxed));
+        Self { address, number, dial, limits, http1, http2, failing: AtomicU32::new(0) }
     }
 
     /// No connection could be made: others are asked first for some time.
@@ -52,3 +56,6 @@ impl<B> Endpoint<B> {
 
 /// Until the second sweep from now.
 const FAILING_SWEEPS: u32 = 2;
+
+/// How many instances there have been in this process.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use onus::replay::Trail;
 use tokio::net::lookup_host;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -67,19 +68,19 @@ impl<B> Endpoints<B> {
         endpoints
     }
 
-    /// The instance for an attempt: none that was `tried` and none that fails, as far as there are
-    /// others.
-    pub(super) async fn pick(&self, tried: &[SocketAddr]) -> Result<Arc<Endpoint<B>>, PoolError> {
-        match self.pick_known(tried) {
+    /// The instance for an attempt: none to which the trail of the call leads and none that fails, as
+    /// far as there are others.
+    pub(super) async fn pick(&self, trail: Option<&Trail>) -> Result<Arc<Endpoint<B>>, PoolError> {
+        match self.pick_known(trail) {
             Some(endpoint) => Ok(endpoint),
             None => {
                 self.resolve(RESOLVE_AGAIN).await.map_err(|source| self.unresolved(source))?;
-                self.pick_known(tried).ok_or_else(|| self.unresolved(nothing_found()))
+                self.pick_known(trail).ok_or_else(|| self.unresolved(nothing_found()))
             }
         }
     }
 
-    fn pick_known(&self, tried: &[SocketAddr]) -> Option<Arc<Endpoint<B>>> {
+    fn pick_known(&self, trail: Option<&Trail>) -> Option<Arc<Endpoint<B>>> {
         let list = self.list.load();
         if let [only] = &list[..] {
             return Some(only.clone());
@@ -88,9 +89,14 @@ impl<B> Endpoints<B> {
         let in_turn = (0..list.len()).map(|n| &list[first.wrapping_add(n) % list.len()]);
         // The least of these comes first; among equals, the one whose turn it is.
         let merits = |endpoint: &&Arc<Endpoint<B>>| {
-            (tried.contains(&endpoint.address), endpoint.is_failing())
+            let was_tried = trail.is_some_and(|trail| trail.leads_to(endpoint.number));
+            (was_tried, endpoint.is_failing())
         };
-        in_turn.min_by_key(merits).cloned()
+        let picked = in_turn.min_by_key(merits)?;
+        if let Some(trail) = trail {
+            trail.note(picked.number);
+        }
+        Some(picked.clone())
     }
 
     fn unresolved(&self, source: io::Error) -> PoolError {

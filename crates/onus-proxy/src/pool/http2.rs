@@ -131,15 +131,21 @@ where
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_max_send_streams(STREAMS_AT_FIRST)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|source| PoolError::Exchange { address: self.address, source })?;
         let allowed = Arc::new(AtomicUsize::new(connection.current_max_send_streams()));
-        let told = allowed.clone();
+        let (told, endpoint) = (allowed.clone(), Arc::downgrade(self));
         // How it ends is seen by the requests on it, or by nobody.
         tokio::spawn(poll_fn(move |cx| {
             let ended = Pin::new(&mut connection).poll(cx).map(drop);
-            told.store(connection.current_max_send_streams(), Ordering::Relaxed);
+            let allows = connection.current_max_send_streams();
+            if told.swap(allows, Ordering::Relaxed) != allows
+                && let Some(endpoint) = endpoint.upgrade()
+            {
+                endpoint.http2.changed.notify_waiters();
+            }
             ended
         }));
         let mut state = self.http2.lock();
@@ -217,6 +223,8 @@ impl<B> Drop for Waiting<'_, B> {
     }
 }
 
+/// Streams that are opened before the callee has said how many it allows.
+const STREAMS_AT_FIRST: usize = 10;
 /// As much as a stream may have under way; less would slow large bodies down over distance.
 const STREAM_WINDOW: u32 = 1 << 20;
 /// All streams of a connection together.

@@ -13,7 +13,7 @@ use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{HeaderValue, Method, Request, Response, Version};
 use http_body::Body;
-use onus::replay::{Attempt, BoxError, ReplayBody, ReplayLimits, Tape};
+use onus::replay::{Attempt, BoxError, ReplayBody, ReplayLimits, Tape, Trail};
 use tokio::time::{MissedTickBehavior, interval};
 use tower_service::Service;
 
@@ -68,9 +68,10 @@ where
     pub(crate) async fn send(
         self,
         mut request: Request<B>,
-        _attempt: Attempt,
+        trail: Option<Arc<Trail>>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
-        let endpoint = self.0.endpoints.pick(&[]).await?;
+        let trail = trail.as_deref();
+        let endpoint = self.0.endpoints.pick(trail).await?;
         let is_http2 = match self.0.protocol {
             Protocol::AsReceived => request.version() == Version::HTTP_2,
             Protocol::Http1 => false,
@@ -78,11 +79,11 @@ where
         };
         if is_http2 {
             to_http2(&mut request, endpoint.address);
-            self.send_http2(&endpoint, request).await
+            self.send_http2(&endpoint, request, trail).await
         } else {
             to_http1(&mut request);
             let request = request.map(|body| Sent::Plain { body });
-            send_http1(&endpoint, request).await
+            send_http1(&endpoint, request, trail).await
         }
     }
 
@@ -90,6 +91,7 @@ where
         &self,
         endpoint: &Arc<Endpoint<B>>,
         request: Request<B>,
+        trail: Option<&Trail>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let (head, body) = request.into_parts();
         let tape = (!body.is_end_stream()).then(|| Tape::new(body, &self.0.replay));
@@ -101,9 +103,14 @@ where
             Err(Lost { error, unprocessed: true }) => error,
             Err(Lost { error, unprocessed: false }) => return Err(error),
         };
+        if !may_resend(trail) {
+            return Err(error);
+        }
         let Some(second) = again(&head, tape.as_ref(), Attempt::FIRST.next()) else {
             return Err(error);
         };
+        // Who refuses a stream is full, or goes away.
+        let endpoint = &self.0.endpoints.pick(trail).await?;
         let lease = stream(endpoint).await?;
         send_on_stream(endpoint, lease, second).await.map_err(|lost| lost.error)
     }
@@ -118,6 +125,7 @@ struct Lost {
 async fn send_http1<B>(
     endpoint: &Arc<Endpoint<B>>,
     request: Request<Sent<B>>,
+    trail: Option<&Trail>,
 ) -> Result<Response<PoolBody<B>>, PoolError>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
@@ -130,7 +138,7 @@ where
     };
     match error.take_message() {
         // The connection was closed before anything was written to it.
-        Some(request) if reused => {
+        Some(request) if reused && may_resend(trail) => {
             let lease = noted(endpoint, endpoint.fresh_http1().await)?;
             send_on(endpoint, lease, request)
                 .await
@@ -193,6 +201,11 @@ where
             Err(Lost { error: exchange(endpoint, error), unprocessed })
         }
     }
+}
+
+/// Whether a request may be sent over a second connection; once for a call.
+fn may_resend(trail: Option<&Trail>) -> bool {
+    trail.is_none_or(Trail::take_resend)
 }
 
 /// Notes whether an instance can be reached.
@@ -292,9 +305,9 @@ where
     }
 
     fn call(&mut self, request: Request<ReplayBody<B>>) -> Self::Future {
-        let attempt = request.body().attempt();
+        let trail = request.body().trail().cloned();
         // Boxed, because the futures of hyper's connections have no name.
-        Box::pin(self.clone().send(request, attempt))
+        Box::pin(self.clone().send(request, trail))
     }
 }
 

@@ -1,30 +1,22 @@
-//! Proxies for tests.
+//! Who acts in these tests: proxies, and peers that control every byte or frame.
 
-use std::net::SocketAddr;
+// The peers are those of the layers.
+#[path = "../../../onus/tests/frames/line.rs"]
+#[expect(dead_code, reason = "not every test needs all that a peer can do")]
+mod line;
+#[path = "../../../onus/tests/frames/notes.rs"]
+#[expect(dead_code, reason = "not every test needs all that a peer can do")]
+mod notes;
+mod proxies;
+#[path = "../../../onus/tests/frames/raw.rs"]
+#[expect(dead_code, reason = "not every test needs all that a peer can do")]
+mod raw;
+#[path = "../../../onus/tests/frames/streams.rs"]
+#[expect(dead_code, reason = "not every test needs all that a peer can do")]
+mod streams;
 
-use onus_proxy::{ConfigFile, Proxy, ProxyConfig};
-
-/// A proxy with this configuration, on any free ports.
-pub(crate) async fn proxy(yaml: &str) -> Proxy {
-    let file = ConfigFile::parse(yaml).expect("a configuration");
-    Proxy::start(&ProxyConfig::new(file).expect("a sound configuration")).await.expect("a proxy")
-}
-
-/// The configuration of a service that tries each call twice and has one callee.
-pub(crate) fn chained(
-    service: &str,
-    app: SocketAddr,
-    callee: Option<(&str, SocketAddr)>,
-) -> String {
-    let callees = callee.map_or_else(String::new, |(name, address)| {
-        format!(
-            "callees: {{{name}: {{address: \"{address}\", retry: \
-             {{attempts: 2, no-budget: true, no-probes: true, backoff-base: 1ms, backoff-max: 2ms}}}}}}\n"
-        )
-    });
-    format!(
-        "service: {service}\nmode: enforce\n\
-         inbound: {{listen: \"127.0.0.1:0\", app: \"{app}\"}}\n\
-         outbound: {{listen: \"127.0.0.1:0\"}}\n{callees}"
-    )
-}
+pub(crate) use line::{Line, lines};
+pub(crate) use notes::Stub;
+pub(crate) use proxies::{Client, TWICE, between, chained, proxy};
+pub(crate) use raw::frames;
+pub(crate) use streams::{streams, streams_with};
