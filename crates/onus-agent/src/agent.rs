@@ -241,6 +241,33 @@ impl Agent {
         Outbound::new(self, edge, inbound, start, headers, now)
     }
 
+    /// Takes another configuration over while calls go on. Budgets, classes and counters last; a
+    /// budget is a new one only where its own values are others. Calls under way keep to theirs.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be meant, or that needs a new agent; nothing is changed then.
+    pub fn reconfigure(&self, config: &AgentConfig, now: Timestamp) -> Result<(), ConfigError> {
+        let rules = config.check()?;
+        for (what, same) in [
+            ("service name", *config.service == *self.service),
+            ("setting silent claims", config.silent_claims == self.silent_claims),
+            ("trust in callers", config.untrusted_callers == self.untrusted_callers),
+            ("claim alias", config.claim_alias == self.claims.alias),
+        ] {
+            if !same {
+                return Err(ConfigError::NeedsRestart { what });
+            }
+        }
+        for name in rules.iter().flat_map(CalleeRules::names) {
+            let _ = self.symbols.intern(name);
+        }
+        self.edges.reconfigure(rules, &self.symbols, now);
+        self.switches.build_anew(config.mode);
+        self.tell_start();
+        Ok(())
+    }
+
     /// What `source` says of mode and shield, all of it: what it said before is forgotten.
     pub fn switch(&self, source: Source, switches: &Switches, now: Timestamp) {
         let before = self.mode();
@@ -288,7 +315,7 @@ impl Agent {
     }
 
     /// The edges that this service has used so far.
-    pub fn edges(&self) -> impl Iterator<Item = &Arc<Edge>> {
+    pub fn edges(&self) -> impl Iterator<Item = Arc<Edge>> {
         self.edges.iter()
     }
 
@@ -305,7 +332,7 @@ impl Agent {
         &self.edges
     }
 
-    pub(crate) fn edge_by_id(&self, id: EdgeId) -> Option<&Arc<Edge>> {
+    pub(crate) fn edge_by_id(&self, id: EdgeId) -> Option<Arc<Edge>> {
         self.edges.get(id)
     }
 
@@ -339,7 +366,7 @@ impl Agent {
 
     pub(crate) fn count_untied(&self, edge: &Edge) {
         self.untied.fetch_add(1, Ordering::Relaxed);
-        edge.counters.untied.add();
+        edge.lasting.counters.untied.add();
     }
 
     pub(crate) fn arm_of_untied(&self, headers: &HeaderMap, bits: u64, halvings: u8) -> Arm {

@@ -316,7 +316,7 @@ impl Inbound {
             agent.guarded(|| {
                 progress.call.evidence(failed, |edge, outcome| {
                     if let Some(edge) = agent.edge_by_id(edge) {
-                        edge.counters.teach(outcome, failed);
+                        edge.lasting.counters.teach(outcome, failed);
                     }
                 })
             })

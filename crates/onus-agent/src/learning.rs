@@ -65,7 +65,7 @@ impl Agent {
             if learned.edges.len() <= index {
                 learned.edges.push(EdgeCounts::default());
             }
-            let total = edge.counters.edge_counts();
+            let total = edge.lasting.counters.edge_counts();
             let minute = since(total, std::mem::replace(&mut learned.edges[index], total));
             // Failures that one part survives say nothing of the others.
             if edge.is_shared() {
@@ -74,10 +74,10 @@ impl Agent {
             let frozen = frozen_callers.contains(&edge.key.caller);
             let learned = edge.learn(|memory| memory.minute(minute, frozen, now), now);
             if learned.class_changed {
-                self.tell_class(edge, &learned.finding);
+                self.tell_class(&edge, &learned.finding);
             }
             if learned.contradicted {
-                self.tell_contradiction(edge, &learned.finding);
+                self.tell_contradiction(&edge, &learned.finding);
             }
         }
         if !std::mem::replace(&mut learned.named_unused, true) {

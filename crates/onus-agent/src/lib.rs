@@ -25,6 +25,7 @@ mod rules;
 mod switch;
 pub mod symbols;
 pub mod trace_context;
+mod view;
 pub mod wire;
 
 pub use onus_core::{
@@ -44,3 +45,4 @@ pub use crate::outbound::Outbound;
 pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
 pub use crate::switch::{Source, SwitchError, SwitchFile, Switches};
 pub use crate::symbols::{Procedure, Symbol, Symbols};
+pub use crate::view::EdgeView;

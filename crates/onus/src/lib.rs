@@ -81,8 +81,9 @@ mod told;
 pub mod tonic;
 
 pub use onus_agent::{
-    Annotation, Arm, CallError, CallOutcome, CalleeClaim, ConfigError, EdgeClass, ErrorSet, Limits,
-    Mode, Origin, PolicyError, RetryPolicy, Share, Source, Stop, SwitchError, SwitchFile, Switches,
+    Annotation, Arm, CallError, CallOutcome, CalleeClaim, ConfigError, EdgeClass, EdgeView,
+    ErrorSet, Limits, Mode, Origin, PolicyError, RetryPolicy, Share, Source, Stop, SwitchError,
+    SwitchFile, Switches,
 };
 
 pub use prometheus_client;

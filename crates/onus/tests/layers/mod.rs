@@ -11,6 +11,7 @@ mod grpc;
 mod origins;
 mod peek;
 mod readiness;
+mod reconfigure;
 mod repeats;
 mod resends;
 mod retries;
