@@ -1,6 +1,6 @@
 //! `onus proxy`: the sidecar.
 
-use onus_proxy::{ConfigFile, Proxy, ProxyConfig};
+use onus_proxy::{ConfigFile, ProxyConfig};
 use tokio::runtime;
 
 use crate::cli::ProxyOptions;
@@ -17,10 +17,7 @@ pub(crate) fn run(options: &ProxyOptions) -> anyhow::Result<()> {
             builder
         }
     };
-    builder.enable_all().build()?.block_on(async {
-        let proxy = Proxy::start(&config).await?;
-        tokio::signal::ctrl_c().await?;
-        proxy.drain().await;
-        Ok(())
-    })
+    let path = options.config.clone();
+    builder.enable_all().build()?.block_on(onus_proxy::run(&config, path))?;
+    Ok(())
 }

@@ -38,7 +38,8 @@ impl Beside<'_> {
         let mut yaml = format!(
             "service: {}\nmode: {}\nsilent-claims: {}\n\
              inbound: {{listen: \"127.0.0.1:{inbound}\", app: \"{}\"}}\n\
-             outbound: {{listen: \"127.0.0.1:{outbound}\"}}\n",
+             outbound: {{listen: \"127.0.0.1:{outbound}\"}}\n\
+             admin: {{listen: \"127.0.0.1:0\"}}\n",
             service.name,
             mode(service.mode_outbound()),
             service.silent_claims,

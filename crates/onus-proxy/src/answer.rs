@@ -28,6 +28,12 @@ impl OwnError {
         Self::new(StatusCode::BAD_REQUEST, INTERNAL, "http_request_error", detail.to_owned())
     }
 
+    /// The application has as many requests as it is given.
+    pub(crate) fn too_many() -> Self {
+        let detail = "too many requests are under way".to_owned();
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, "connection_limit_reached", detail)
+    }
+
     /// Nobody is known by this name.
     pub(crate) fn unknown_callee(name: &str) -> Self {
         let detail = format!("no callee {name:?} is configured");

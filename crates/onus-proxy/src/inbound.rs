@@ -3,19 +3,22 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
+use onus::InboundService;
 use onus::inbound::InboundBody;
-use onus::{Correlation, InboundService, Onus};
+use onus::replay::Attempt;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
 use crate::listener::Front;
 use crate::passing::Passing;
-use crate::pool::{Pool, PoolBody};
+use crate::pool::PoolBody;
+use crate::proxy::State;
 use crate::request::refuse_ambiguous;
 
 /// The inbound side: the inbound layer around the application.
@@ -23,9 +26,12 @@ use crate::request::refuse_ambiguous;
 pub(crate) struct Inbound(InboundService<Application>);
 
 impl Inbound {
-    /// Requests go to the application that `pool` connects to.
-    pub(crate) fn new(onus: &Onus, correlation: Correlation, pool: Pool<Incoming>) -> Self {
-        Self(onus.inbound().across(correlation).layer(Application(pool)))
+    pub(crate) fn new(state: &Arc<State>) -> Self {
+        let correlation = state.config.load().correlation.clone();
+        let layer = state.onus.inbound().across(correlation);
+        let routes = state.clone();
+        let layer = layer.procedure(move |head| routes.config.load().routes.find(head.uri.path()));
+        Self(layer.layer(Application(state.clone())))
     }
 }
 
@@ -42,7 +48,7 @@ impl Front for Inbound {
 
 /// The application: where it cannot be reached, that is an error of this service too.
 #[derive(Clone)]
-struct Application(Pool<Incoming>);
+struct Application(Arc<State>);
 
 impl Service<Request<Incoming>> for Application {
     type Response = Response<AnswerBody<PoolBody<Incoming>>>;
@@ -60,16 +66,21 @@ impl Service<Request<Incoming>> for Application {
 }
 
 async fn ask(
-    pool: Pool<Incoming>,
+    state: Arc<State>,
     mut request: Request<Incoming>,
 ) -> Result<Response<AnswerBody<PoolBody<Incoming>>>, Infallible> {
     let grpc = is_grpc(request.headers());
     if let Err(error) = refuse_ambiguous(&request) {
         return Ok(error.answer(grpc));
     }
+    if state.inbound.requests.count() > state.config.load().requests_max() {
+        return Ok(OwnError::too_many().answer(grpc));
+    }
     let passing = Passing::through(&mut request);
-    Ok(match pool.send(request, None).await {
-        Ok(response) => passing.back(response).map(|body| AnswerBody::Callee { body }),
+    Ok(match state.app.clone().send(request, Attempt::FIRST, None).await {
+        Ok(response) => {
+            passing.back(response, &state.tunnels).map(|body| AnswerBody::Callee { body })
+        }
         Err(error) => OwnError::from(&error).answer(grpc),
     })
 }

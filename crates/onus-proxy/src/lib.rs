@@ -5,17 +5,26 @@
 //! to their callees. It adds listeners, a pool of connections, drain and an admin interface; it
 //! takes no decision about retries or claims. The command `onus proxy` sits above it.
 
+mod activity;
+mod admin;
 mod answer;
+mod busy;
 pub mod config;
+mod connection;
 mod hop;
 mod inbound;
 mod listener;
+mod metrics;
 mod outbound;
 mod passing;
 mod pool;
 mod proxy;
 mod request;
+mod routes;
+mod run;
+mod stream;
 mod tunnel;
 
 pub use crate::config::{ConfigFile, ProxyConfig, ProxyConfigError};
 pub use crate::proxy::{Proxy, StartError};
+pub use crate::run::{RunError, run};

@@ -1,19 +1,22 @@
-//! A listening socket: its connections, in HTTP/1.1 or HTTP/2, whatever a client begins with.
+//! A listening socket and its connections.
 
-use std::convert::Infallible;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use onus::replay::BoxError;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::busy::Busy;
+use crate::connection::{self, Server};
 
 /// What answers the requests of a listener.
 pub(crate) trait Front: Clone + Send + Sync + 'static {
@@ -27,69 +30,78 @@ pub(crate) trait Front: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
-/// Serves connections until `drain` says that it is over, and then until they have ended.
+/// What is counted of a listener.
+#[derive(Debug, Default)]
+pub(crate) struct ListenerCounts {
+    /// Connections that are there.
+    pub(crate) connections: Busy,
+    /// Requests that are not answered to the end.
+    pub(crate) requests: Busy,
+    /// Connections that found no room.
+    pub(crate) refused: AtomicU64,
+    /// Connections that were closed because a head did not come in time.
+    pub(crate) slow: AtomicU64,
+}
+
+/// How far a listener has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// It serves.
+    Serving,
+    /// It accepts nothing more, and tells its clients that their connections end.
+    Draining,
+}
+
+/// Serves connections until the stage says that it is over, and then until they have ended.
 pub(crate) async fn serve<F: Front>(
     listener: TcpListener,
     front: F,
-    mut drain: watch::Receiver<bool>,
+    server: Server,
+    counts: Arc<ListenerCounts>,
+    mut stage: watch::Receiver<Stage>,
 ) {
     let mut connections = JoinSet::new();
-    let drained = drain.clone();
+    let stages = stage.clone();
     loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(connection(stream, front.clone(), drained.clone()));
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            () = drains(&mut stage) => break,
+        };
+        match accepted {
+            Ok((stream, _)) => match counts.connections.try_start(server.limits.connections) {
+                Some(place) => {
+                    let (front, server) = (front.clone(), server.clone());
+                    let (counts, stages) = (counts.clone(), stages.clone());
+                    connections.spawn(async move {
+                        connection::serve(stream, front, server, counts, stages).await;
+                        drop(place);
+                    });
                 }
-                // A connection that broke before it was accepted is its client's affair. Where
-                // there is no room for one, others have to end first.
-                Err(_) => tokio::task::yield_now().await,
+                // Closed at once: whoever waits for room has other instances to ask.
+                None => {
+                    counts.refused.fetch_add(1, Ordering::Relaxed);
+                }
             },
-            Some(_) = connections.join_next() => {}
-            () = is_over(&mut drain) => break,
+            // A connection that broke before it was accepted is its client's affair. Where there
+            // are no files left, others have to end first.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                counts.refused.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(%error, "onus: a connection cannot be accepted");
+                sleep(ACCEPT_AGAIN).await;
+            }
         }
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection<F: Front>(stream: TcpStream, front: F, mut drain: watch::Receiver<bool>) {
-    // Without it a small answer waits for an acknowledgement; slower, not wrong.
-    let _ = stream.set_nodelay(true);
-    let mut server = auto::Builder::new(TokioExecutor::new());
-    server.http1().timer(TokioTimer::new()).header_read_timeout(None).auto_date_header(false);
-    server
-        .http2()
-        .timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(STREAMS_MAX)
-        .auto_date_header(false);
-    let service = service_fn(move |request| {
-        let front = front.clone();
-        async move { Ok::<_, Infallible>(front.answer(request).await) }
-    });
-    let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    // How a connection ends is seen by its client.
-    tokio::select! {
-        biased;
-        _ = connection.as_mut() => return,
-        () = is_over(&mut drain) => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    let _ = connection.await;
-}
-
-/// Ready when the proxy drains.
-async fn is_over(drain: &mut watch::Receiver<bool>) {
+/// Ready when the listener drains.
+pub(crate) async fn drains(stage: &mut watch::Receiver<Stage>) {
     // A proxy that is gone without a word is over too.
-    let _ = drain.wait_for(|&drains| drains).await;
+    let _ = stage.wait_for(|&stage| stage >= Stage::Draining).await;
 }
 
-/// As much as a stream may have under way; less would slow large bodies down over distance.
-const STREAM_WINDOW: u32 = 1 << 20;
-/// All streams of a connection together.
-const CONNECTION_WINDOW: u32 = 4 << 20;
-/// Requests of one connection at a time.
-const STREAMS_MAX: u32 = 256;
+/// How long to wait where the system has no room for a connection.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);

@@ -8,43 +8,75 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use onus::outbound::OutboundBody;
 use onus::replay::ReplayBody;
-use onus::{Correlation, Onus, OutboundService};
+use onus::{Onus, OutboundService};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
+use crate::config::{CalleeConfig, ProxyConfig};
 use crate::listener::Front;
 use crate::passing::Passing;
-use crate::pool::{Pool, PoolBody, PoolErrors};
+use crate::pool::{Dial, Pool, PoolBody, PoolErrors, PoolView};
+use crate::proxy::State;
 use crate::request::refuse_ambiguous;
 
 /// A callee: the outbound layer around the connections to it.
 type Callee = OutboundService<Pool<ReplayBody<Incoming>>, PoolErrors>;
 
-/// The callees of the application, by name.
+/// The callees of the application.
 pub(crate) struct Callees {
     by_host: HashMap<String, Callee>,
+    by_name: Vec<Named>,
+}
+
+/// A callee with what it was made from.
+struct Named {
+    config: CalleeConfig,
+    pool: Pool<ReplayBody<Incoming>>,
 }
 
 impl Callees {
-    pub(crate) fn new() -> Self {
-        Self { by_host: HashMap::new() }
+    /// The callees of a configuration. Those that were there before, under another one, keep their
+    /// connections if what these are made from is the same.
+    pub(crate) fn of(
+        config: &ProxyConfig,
+        onus: &Onus,
+        before: Option<(&ProxyConfig, &Self)>,
+    ) -> Self {
+        let limits = config.pool_limits();
+        let before = before.filter(|(before, _)| before.pool_limits() == limits);
+        let mut callees = Self { by_host: HashMap::new(), by_name: Vec::new() };
+        for callee in &config.callees {
+            let known = before.and_then(|(_, before)| before.pool_of(callee));
+            let pool = known.unwrap_or_else(|| {
+                let (target, dial) = (callee.target.clone(), Dial { timeout: limits.connect });
+                let replay = onus.replay_limits().clone();
+                Pool::new(&callee.name, target, callee.protocol, dial, limits, replay)
+            });
+            let layer = onus.outbound(&callee.name).across(config.correlation.clone()).trails();
+            let routes = callee.routes.clone();
+            let layer = layer.procedure(move |head| routes.find(head.uri.path()));
+            let service = layer.classify_errors(PoolErrors).layer(pool.clone());
+            for host in &callee.hosts {
+                callees.by_host.insert(host.to_ascii_lowercase(), service.clone());
+            }
+            callees.by_name.push(Named { config: callee.clone(), pool });
+        }
+        callees
     }
 
-    /// Adds a callee under these names.
-    pub(crate) fn add(
-        &mut self,
-        onus: &Onus,
-        correlation: &Correlation,
-        name: &str,
-        hosts: impl IntoIterator<Item = String>,
-        pool: Pool<ReplayBody<Incoming>>,
-    ) {
-        let layer = onus.outbound(name).across(correlation.clone()).trails();
-        let callee = layer.classify_errors(PoolErrors).layer(pool);
-        for host in hosts {
-            self.by_host.insert(host.to_ascii_lowercase(), callee.clone());
-        }
+    fn pool_of(&self, callee: &CalleeConfig) -> Option<Pool<ReplayBody<Incoming>>> {
+        let same = |known: &&Named| {
+            known.config.name == callee.name
+                && known.config.target == callee.target
+                && known.config.protocol == callee.protocol
+        };
+        self.by_name.iter().find(same).map(|known| known.pool.clone())
+    }
+
+    /// What there is of connections to each.
+    pub(crate) fn views(&self) -> impl Iterator<Item = PoolView> {
+        self.by_name.iter().map(|callee| callee.pool.view())
     }
 
     /// The callee of this authority, with its port or without.
@@ -63,20 +95,20 @@ impl Callees {
 /// The outbound side.
 #[derive(Clone)]
 pub(crate) struct Outbound {
-    callees: Arc<Callees>,
+    state: Arc<State>,
     /// The callee of a listener that has only one.
     only: Option<Arc<str>>,
 }
 
 impl Outbound {
     /// Calls go to the callee that each names.
-    pub(crate) fn new(callees: Arc<Callees>) -> Self {
-        Self { callees, only: None }
+    pub(crate) fn new(state: &Arc<State>) -> Self {
+        Self { state: state.clone(), only: None }
     }
 
     /// All calls go to this callee.
-    pub(crate) fn only(callees: Arc<Callees>, name: &str) -> Self {
-        Self { callees, only: Some(name.into()) }
+    pub(crate) fn only(state: &Arc<State>, name: &str) -> Self {
+        Self { state: state.clone(), only: Some(name.into()) }
     }
 
     /// The callee of a request, or the name that is nobody's.
@@ -84,12 +116,13 @@ impl Outbound {
         let named = request.headers_mut().remove(ONUS_CALLEE);
         let host = request.headers().get(HOST);
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let callees = self.state.callees.load();
         let found = match (&named, &self.only) {
-            (Some(named), _) => named.to_str().ok().and_then(|name| self.callees.find(name)),
-            (None, Some(only)) => self.callees.find(only),
+            (Some(named), _) => named.to_str().ok().and_then(|name| callees.find(name)),
+            (None, Some(only)) => callees.find(only),
             (None, None) => match request.uri().authority() {
-                Some(authority) => self.callees.find(authority.as_str()),
-                None => host.and_then(|host| self.callees.find(host.to_str().ok()?)),
+                Some(authority) => callees.find(authority.as_str()),
+                None => host.and_then(|host| callees.find(host.to_str().ok()?)),
             },
         };
         found.cloned().ok_or_else(|| {
@@ -112,7 +145,9 @@ impl Front for Outbound {
         };
         let passing = Passing::through(&mut request);
         match callee.call(request).await {
-            Ok(response) => passing.back(response).map(|body| AnswerBody::Callee { body }),
+            Ok(response) => {
+                passing.back(response, &self.state.tunnels).map(|body| AnswerBody::Callee { body })
+            }
             Err(error) => OwnError::from(&error).answer(grpc),
         }
     }

@@ -2,6 +2,7 @@
 
 use http::{Method, Request, Response, StatusCode};
 
+use crate::busy::Busy;
 use crate::hop;
 use crate::tunnel::Tunnel;
 
@@ -25,9 +26,9 @@ impl Passing {
     }
 
     /// Makes its answer ready for the connection that it came from.
-    pub(crate) fn back<R>(self, mut response: Response<R>) -> Response<R> {
+    pub(crate) fn back<R>(self, mut response: Response<R>, tunnels: &Busy) -> Response<R> {
         if let Some(tunnel) = self.tunnel {
-            tunnel.open(self.is_connect, &mut response);
+            tunnel.open(self.is_connect, &mut response, tunnels);
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             hop::strip_but_upgrade(response.headers_mut());

@@ -6,6 +6,8 @@ use hyper::upgrade::{self, OnUpgrade};
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 
+use crate::busy::Busy;
+
 /// The client's side of a connection that may become a tunnel.
 pub(crate) struct Tunnel(OnUpgrade);
 
@@ -19,13 +21,15 @@ impl Tunnel {
     /// Passes bytes to and fro from now on, if the answer says so, until both sides have ended.
     ///
     /// Nothing is kept of what passes, and nothing of it is retried.
-    pub(crate) fn open<B>(self, is_connect: bool, response: &mut Response<B>) {
+    pub(crate) fn open<B>(self, is_connect: bool, response: &mut Response<B>, tunnels: &Busy) {
         let status = response.status();
         if status != StatusCode::SWITCHING_PROTOCOLS && !(is_connect && status.is_success()) {
             return;
         }
         let callee = upgrade::on(response);
+        let open = tunnels.start();
         tokio::spawn(async move {
+            let _open = open;
             // Who has gone before the tunnel was open needs none.
             let Ok((client, callee)) = tokio::try_join!(self.0, callee) else { return };
             // How a tunnel ends is seen at its ends.

@@ -5,4 +5,6 @@ mod cast;
 #[cfg(test)]
 mod frames;
 #[cfg(test)]
+mod operations;
+#[cfg(test)]
 mod python;

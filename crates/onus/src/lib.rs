@@ -86,6 +86,12 @@ pub use onus_agent::{
     SwitchFile, Switches,
 };
 
+/// The text of claims, for hosts that show it to people.
+pub mod claim {
+    pub use onus_agent::wire::{ClaimHeaders, ClaimText, ParsedClaim};
+    pub use onus_agent::{Claim, ClaimReason};
+}
+
 pub use prometheus_client;
 
 pub use crate::correlation::Correlation;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -32,6 +33,15 @@ pub struct ConfigFile {
     /// Calls of the application to others.
     #[serde(default)]
     pub outbound: OutboundFile,
+    /// Bounds of listeners and connections.
+    #[serde(default)]
+    pub limits: LimitsFile,
+    /// How the proxy ends.
+    #[serde(default)]
+    pub drain: DrainFile,
+    /// The admin interface.
+    #[serde(default)]
+    pub admin: AdminFile,
     /// The memory for request bodies that may have to be sent again.
     #[serde(default)]
     pub replay: ReplayFile,
@@ -56,6 +66,9 @@ pub struct InboundFile {
     pub app: String,
     /// How the application is spoken to: as requests come, or always `http1` or `http2`.
     pub protocol: ProtocolWord,
+    /// Route templates of the application, such as `/pay/{id}`; without them, the HTTP method alone
+    /// tells procedures apart.
+    pub routes: Vec<String>,
     /// Whether callers are outside of the trust boundary: nothing that they say of ownership is
     /// read, and they get no claim.
     pub untrusted_callers: bool,
@@ -67,6 +80,7 @@ impl Default for InboundFile {
             listen: SocketAddr::from(([0, 0, 0, 0], 7460)),
             app: "127.0.0.1:8080".to_owned(),
             protocol: ProtocolWord::default(),
+            routes: Vec::new(),
             untrusted_callers: false,
         }
     }
@@ -100,6 +114,92 @@ impl Default for CorrelationFile {
     }
 }
 
+/// Bounds of listeners and connections.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LimitsFile {
+    /// Connections of clients to a listener; others are closed at once.
+    pub connections: usize,
+    /// Requests to the application at a time; others are answered 503.
+    pub requests: usize,
+    /// Header fields of a request; more are answered 431.
+    pub headers: usize,
+    /// The size of a request's head; a larger one is answered 431.
+    pub header_size: Size,
+    /// How long the head of a request may take once something of it came.
+    pub header_timeout: Span,
+    /// How long a client's connection may be without a request.
+    pub idle_timeout: Span,
+    /// Requests of a client's HTTP/2 connection at a time.
+    pub streams: u32,
+    /// Streams that a client may reset before anybody has looked at them.
+    pub resets: usize,
+    /// HTTP/1.1 connections to an instance.
+    pub callee_connections: usize,
+    /// HTTP/2 connections to an instance.
+    pub callee_http2_connections: usize,
+    /// Requests on one HTTP/2 connection to an instance, if that allows as many.
+    pub callee_streams: usize,
+    /// Requests that wait for a connection to an instance; others are answered 503.
+    pub callee_pending: usize,
+    /// How long a connection to an instance may take to be made, or to be waited for.
+    pub connect_timeout: Span,
+    /// How long an unused connection to an instance stays open, about.
+    pub callee_idle_timeout: Span,
+}
+
+impl Default for LimitsFile {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            requests: 10_000,
+            headers: 100,
+            header_size: Size(64 << 10),
+            header_timeout: seconds(10),
+            idle_timeout: seconds(300),
+            streams: 256,
+            resets: 64,
+            callee_connections: 1_024,
+            callee_http2_connections: 4,
+            callee_streams: 100,
+            callee_pending: 1_024,
+            connect_timeout: seconds(2),
+            callee_idle_timeout: seconds(30),
+        }
+    }
+}
+
+/// How the proxy ends.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DrainFile {
+    /// How long it goes on as before when it has been told to end, but says that it is not ready.
+    pub delay: Span,
+    /// The longest that requests under way, and an application that still calls others, are waited
+    /// for.
+    pub limit: Span,
+}
+
+impl Default for DrainFile {
+    fn default() -> Self {
+        Self { delay: seconds(0), limit: seconds(25) }
+    }
+}
+
+/// The admin interface.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct AdminFile {
+    /// Where it listens.
+    pub listen: SocketAddr,
+}
+
+impl Default for AdminFile {
+    fn default() -> Self {
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7470)) }
+    }
+}
+
 /// The memory for request bodies that may have to be sent again.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -128,6 +228,9 @@ pub struct CalleeFile {
     /// A listener for calls to this callee alone.
     #[serde(default)]
     pub listen: Option<SocketAddr>,
+    /// Its route templates, such as `/rate/{id}`.
+    #[serde(default)]
+    pub routes: Vec<String>,
     /// How it is spoken to: as calls come, or always `http1` or `http2`.
     #[serde(default)]
     pub protocol: ProtocolWord,
@@ -323,4 +426,8 @@ impl<'de> serde::de::Visitor<'de> for OneOrManyVisitor {
 
 fn one() -> usize {
     1
+}
+
+fn seconds(seconds: u64) -> Span {
+    Span(Duration::from_secs(seconds))
 }

@@ -2,14 +2,17 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use http::HeaderName;
-use onus::{Correlation, Onus};
+use onus::{Correlation, Onus, OnusBuilder};
 
 use super::ProxyConfigError;
 use super::callee;
 use super::file::{CalleeFile, ConfigFile, OneOrMany, ProtocolWord};
-use crate::pool::{Protocol, Target};
+use crate::connection::ServerLimits;
+use crate::pool::{PoolLimits, Protocol, Target};
+use crate::routes::Routes;
 
 /// The configuration of a proxy, as meant.
 #[derive(Clone, Debug)]
@@ -18,6 +21,7 @@ pub struct ProxyConfig {
     pub(crate) app: Target,
     pub(crate) app_protocol: Protocol,
     pub(crate) correlation: Correlation,
+    pub(crate) routes: Routes,
     pub(crate) callees: Vec<CalleeConfig>,
 }
 
@@ -28,6 +32,7 @@ pub(crate) struct CalleeConfig {
     pub(crate) target: Target,
     pub(crate) protocol: Protocol,
     pub(crate) hosts: Vec<String>,
+    pub(crate) routes: Routes,
     pub(crate) listen: Option<SocketAddr>,
 }
 
@@ -36,6 +41,7 @@ pub(crate) struct CalleeConfig {
 pub(crate) struct Listen {
     pub(crate) inbound: SocketAddr,
     pub(crate) outbound: SocketAddr,
+    pub(crate) admin: SocketAddr,
 }
 
 impl ProxyConfig {
@@ -51,7 +57,9 @@ impl ProxyConfig {
         let correlation = Correlation::new(ids.collect::<Result<Vec<_>, _>>()?);
         let callees = file.callees.iter().map(|(name, callee)| CalleeConfig::new(name, callee));
         let callees = callees.collect::<Result<_, _>>()?;
-        let config = Self { app, app_protocol, correlation, callees, file };
+        check_limits(&file)?;
+        let routes = routes("inbound.routes", &file.inbound.routes)?;
+        let config = Self { app, app_protocol, correlation, routes, callees, file };
         config.onus()?;
         Ok(config)
     }
@@ -64,7 +72,38 @@ impl ProxyConfig {
 
     /// Where the proxy listens.
     pub(crate) fn listen(&self) -> Listen {
-        Listen { inbound: self.file.inbound.listen, outbound: self.file.outbound.listen }
+        Listen {
+            inbound: self.file.inbound.listen,
+            outbound: self.file.outbound.listen,
+            admin: self.file.admin.listen,
+        }
+    }
+
+    /// The bounds of listeners and their connections.
+    pub(crate) fn server_limits(&self) -> ServerLimits {
+        let limits = &self.file.limits;
+        ServerLimits {
+            connections: limits.connections,
+            headers: limits.headers,
+            header_bytes: limits.header_size.0,
+            header_timeout: limits.header_timeout.0,
+            idle_timeout: limits.idle_timeout.0,
+            streams: limits.streams,
+            resets: limits.resets,
+        }
+    }
+
+    /// The bounds of connections to an instance.
+    pub(crate) fn pool_limits(&self) -> PoolLimits {
+        let limits = &self.file.limits;
+        PoolLimits {
+            connections: limits.callee_connections,
+            http2_connections: limits.callee_http2_connections,
+            streams: limits.callee_streams,
+            pending: limits.callee_pending,
+            connect: limits.connect_timeout.0,
+            idle: limits.callee_idle_timeout.0,
+        }
     }
 
     /// The file whose mode and shield are followed.
@@ -72,8 +111,48 @@ impl ProxyConfig {
         self.file.switch_file.as_ref()
     }
 
+    /// How long the proxy goes on when it is told to end, and how long it may then take.
+    pub(crate) fn drain(&self) -> (Duration, Duration) {
+        (self.file.drain.delay.0, self.file.drain.limit.0)
+    }
+
+    /// Requests to the application at a time.
+    pub(crate) fn requests_max(&self) -> usize {
+        self.file.limits.requests
+    }
+
+    /// Refuses what a running proxy cannot take over from `next`.
+    pub(crate) fn refuse_restart(&self, next: &Self) -> Result<(), ProxyConfigError> {
+        let own = |config: &Self| -> Vec<_> {
+            let listens = config.callees.iter().filter(|callee| callee.listen.is_some());
+            listens.map(|callee| (callee.name.clone(), callee.listen)).collect()
+        };
+        for (field, same) in [
+            ("inbound.listen", self.listen().inbound == next.listen().inbound),
+            ("outbound.listen", self.listen().outbound == next.listen().outbound),
+            ("admin.listen", self.listen().admin == next.listen().admin),
+            ("callees.listen", own(self) == own(next)),
+            ("inbound.app", self.app == next.app),
+            ("inbound.protocol", self.app_protocol == next.app_protocol),
+            ("correlation", self.file.correlation.ids == next.file.correlation.ids),
+            ("workers", self.file.workers == next.file.workers),
+            ("switch-file", self.file.switch_file == next.file.switch_file),
+            ("limits", self.server_limits() == next.server_limits()),
+        ] {
+            if !same {
+                return Err(ProxyConfigError::NeedsRestart { field: field.to_owned() });
+            }
+        }
+        Ok(())
+    }
+
     /// The layers' side of it.
     pub(crate) fn onus(&self) -> Result<Onus, ProxyConfigError> {
+        Ok(self.builder()?.build()?)
+    }
+
+    /// What the layers are told.
+    pub(crate) fn builder(&self) -> Result<OnusBuilder, ProxyConfigError> {
         let file = &self.file;
         let mut builder = Onus::builder(&file.service).mode(file.mode.0);
         builder = builder.replay_limits(file.replay.per_request.0, file.replay.total.0);
@@ -89,7 +168,7 @@ impl ProxyConfig {
         for (name, callee) in &file.callees {
             builder = callee::configure(builder, name, callee)?;
         }
-        Ok(builder.build()?)
+        Ok(builder)
     }
 }
 
@@ -104,8 +183,50 @@ impl CalleeConfig {
             hosts.push(host.clone());
         }
         let (protocol, listen) = (protocol(file.protocol), file.listen);
-        Ok(Self { name: name.to_owned(), target, protocol, hosts, listen })
+        let routes = routes(&format!("callees.{name}.routes"), &file.routes)?;
+        Ok(Self { name: name.to_owned(), target, protocol, hosts, routes, listen })
     }
+}
+
+/// Bounds of zero would let nothing through.
+fn check_limits(file: &ConfigFile) -> Result<(), ProxyConfigError> {
+    let limits = &file.limits;
+    let counts = [
+        ("connections", limits.connections, 1, 1_000_000, "1 to 1000000"),
+        ("requests", limits.requests, 1, 1_000_000, "1 to 1000000"),
+        ("headers", limits.headers, 10, 10_000, "10 to 10000"),
+        ("header-size", limits.header_size.0, 4 << 10, 1 << 20, "4KiB to 1MiB"),
+        ("streams", limits.streams as usize, 1, 100_000, "1 to 100000"),
+        ("resets", limits.resets, 1, 100_000, "1 to 100000"),
+        ("callee-connections", limits.callee_connections, 1, 100_000, "1 to 100000"),
+        ("callee-http2-connections", limits.callee_http2_connections, 1, 1_000, "1 to 1000"),
+        ("callee-streams", limits.callee_streams, 1, 100_000, "1 to 100000"),
+        ("callee-pending", limits.callee_pending, 0, 1_000_000, "0 to 1000000"),
+    ];
+    for (name, value, min, max, allowed) in counts {
+        if !(min..=max).contains(&value) {
+            let (field, value) = (format!("limits.{name}"), value.to_string());
+            return Err(ProxyConfigError::Value { field, value, allowed });
+        }
+    }
+    let times = [
+        ("limits.header-timeout", limits.header_timeout),
+        ("limits.idle-timeout", limits.idle_timeout),
+        ("limits.connect-timeout", limits.connect_timeout),
+        ("limits.callee-idle-timeout", limits.callee_idle_timeout),
+    ];
+    for (field, value) in times {
+        let (min, max) = (Duration::from_millis(10), Duration::from_secs(24 * 3600));
+        if !(min..=max).contains(&value.0) {
+            let (field, value) = (field.to_owned(), value.to_string());
+            return Err(ProxyConfigError::Value { field, value, allowed: "10ms to 24h" });
+        }
+    }
+    if !(1..=256).contains(&file.workers) {
+        let (field, value) = ("workers".to_owned(), file.workers.to_string());
+        return Err(ProxyConfigError::Value { field, value, allowed: "1 to 256" });
+    }
+    Ok(())
 }
 
 fn protocol(word: ProtocolWord) -> Protocol {
@@ -143,5 +264,13 @@ fn header(field: &str, name: &str) -> Result<HeaderName, ProxyConfigError> {
         field: field.to_owned(),
         value: name.to_owned(),
         allowed: "the name of a header",
+    })
+}
+
+fn routes(field: &str, templates: &[String]) -> Result<Routes, ProxyConfigError> {
+    Routes::new(templates).map_err(|bad| ProxyConfigError::Value {
+        field: field.to_owned(),
+        value: bad.template,
+        allowed: "a template such as /pay/{id} or /files/{*rest}, that no other one contradicts",
     })
 }

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use onus::ConfigError;
 
 pub use self::file::{
-    AnnotationWord, BudgetFile, CalleeFile, ClassWord, ConfigFile, CorrelationFile, DeclaredFile,
-    InboundFile, Like, MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
+    AdminFile, AnnotationWord, BudgetFile, CalleeFile, ClassWord, ConfigFile, CorrelationFile,
+    DeclaredFile, DrainFile, InboundFile, Like, LimitsFile, MadeBy, OneOrMany, OutboundFile,
+    ProtocolWord, ReplayFile, RetryFile,
 };
+pub(crate) use self::meant::CalleeConfig;
 pub use self::meant::ProxyConfig;
 pub use self::words::{Errors, ModeWord, Size, Span};
 
@@ -41,6 +43,12 @@ pub enum ProxyConfigError {
         value: String,
         /// What would be right.
         allowed: &'static str,
+    },
+    /// A running proxy cannot take it over.
+    #[error("use the configuration: another {field} needs a restart")]
+    NeedsRestart {
+        /// The setting, by its path in the file.
+        field: String,
     },
     /// The agent refuses a value.
     #[error("use the configuration")]

@@ -1,6 +1,7 @@
 //! The body of a callee's answer, whose end gives the connection back.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -19,7 +20,7 @@ pub(crate) struct PoolBody<B: Send + 'static> {
 /// A connection, or a stream on one, for as long as an answer is read.
 pub(super) enum Lease<B> {
     Http1(http1::Lease<B>),
-    Http2(#[expect(dead_code, reason = "held until it is dropped")] http2::Lease<B>),
+    Http2(http2::Lease<B>),
 }
 
 impl<B: Send + 'static> PoolBody<B> {
@@ -27,6 +28,14 @@ impl<B: Send + 'static> PoolBody<B> {
         let mut body = Self { body, lease: Some(lease) };
         body.end_if_it_was();
         body
+    }
+
+    /// The instance that answers, while its connection is held.
+    pub(super) fn instance(&self) -> Option<SocketAddr> {
+        match self.lease.as_ref()? {
+            Lease::Http1(lease) => Some(lease.address()),
+            Lease::Http2(lease) => Some(lease.address()),
+        }
     }
 
     /// Gives the connection back once nothing of the answer is left. A body that breaks or is

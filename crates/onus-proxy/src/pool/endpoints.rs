@@ -16,6 +16,7 @@ use super::PoolLimits;
 use super::dial::{Dial, nothing_found};
 use super::endpoint::Endpoint;
 use super::error::PoolError;
+use super::view::PoolView;
 
 /// Where the instances of a callee are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +151,23 @@ impl<B> Endpoints<B> {
                 .unwrap_or_else(|| Arc::new(Endpoint::new(address, self.dial.clone(), self.limits)))
         };
         self.list.store(Arc::new(addresses.iter().map(endpoint).collect()));
+    }
+
+    /// What there is of connections.
+    pub(super) fn view(&self) -> PoolView {
+        let mut view = PoolView::default();
+        for endpoint in self.list.load().iter() {
+            view.instances += 1;
+            view.failing += usize::from(endpoint.is_failing());
+            let (open, idle, waiting) = endpoint.http1.counts();
+            view.connections += open;
+            view.idle += idle;
+            let (shared, streams, waiting_too) = endpoint.http2.counts();
+            view.http2_connections += shared;
+            view.streams += streams;
+            view.waiting += waiting + waiting_too;
+        }
+        view
     }
 
     /// Runs once in a while.

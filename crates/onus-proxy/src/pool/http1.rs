@@ -1,5 +1,6 @@
 //! HTTP/1.1 connections to one instance: one request at a time on each.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -70,6 +71,12 @@ impl<B> Http1<B> {
             state.idle.extract_if(.., is_old).collect()
         };
         drop(old);
+    }
+
+    /// Connections, those of them that are idle, and requests that wait for one.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let state = self.lock();
+        (state.open, state.idle.len(), state.waiting)
     }
 
     fn take_idle(&self) -> Option<SendRequest<Sent<B>>> {
@@ -163,6 +170,11 @@ where
 }
 
 impl<B: Send + 'static> Lease<B> {
+    /// The instance at the other end.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.endpoint.address
+    }
+
     /// The answer has been read to its end: the connection can be used again, perhaps as soon as the
     /// rest of the request is gone.
     pub(super) fn give_back(self) {

@@ -1,6 +1,7 @@
 //! HTTP/2 connections to one instance: few, shared by many requests.
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,6 +60,13 @@ impl<B> Http2<B> {
 
     fn lock(&self) -> MutexGuard<'_, State<B>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connections, streams on them, and requests that wait for one.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let state = self.lock();
+        let streams = state.connections.iter().map(|one| one.streams.load(Ordering::Relaxed));
+        (state.connections.len(), streams.sum(), state.waiting)
     }
 
     /// Closes connections that had no stream since the sweep before the last one.
@@ -160,6 +168,11 @@ where
 }
 
 impl<B> Lease<B> {
+    /// The instance at the other end.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.endpoint.address
+    }
+
     /// The connection takes no further request: the callee goes away.
     pub(super) fn retire(&self) {
         let mut state = self.endpoint.http2.lock();

@@ -4,6 +4,7 @@
 //! turned out to be closed before anything of it was written, or whose stream the callee says it has
 //! not worked on, is sent once more: that is below the protocol of ownership, and no attempt.
 
+mod access;
 mod body;
 mod dial;
 mod endpoint;
@@ -13,12 +14,14 @@ mod http1;
 mod http2;
 mod sent;
 mod service;
+mod view;
 
 pub(crate) use self::body::PoolBody;
 pub(crate) use self::dial::Dial;
 pub(crate) use self::endpoints::Target;
 pub(crate) use self::error::{PoolError, PoolErrors};
 pub(crate) use self::service::{Pool, Protocol};
+pub(crate) use self::view::PoolView;
 
 use std::time::Duration;
 
@@ -37,17 +40,4 @@ pub(crate) struct PoolLimits {
     pub(crate) connect: Duration,
     /// How long an unused connection stays open, about.
     pub(crate) idle: Duration,
-}
-
-impl Default for PoolLimits {
-    fn default() -> Self {
-        Self {
-            connections: 1024,
-            http2_connections: 4,
-            streams: 100,
-            pending: 1024,
-            connect: Duration::from_secs(2),
-            idle: Duration::from_secs(30),
-        }
-    }
 }

@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
+use http::header::{HOST, UPGRADE};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{HeaderValue, Method, Request, Response, Version};
@@ -17,22 +18,27 @@ use onus::replay::{Attempt, BoxError, ReplayBody, ReplayLimits, Tape, Trail};
 use tokio::time::{MissedTickBehavior, interval};
 use tower_service::Service;
 
+use super::access;
 use super::body::{Lease, PoolBody};
 use super::dial::Dial;
 use super::endpoint::Endpoint;
 use super::endpoints::{Endpoints, Target};
 use super::error::{PoolError, is_unprocessed};
 use super::sent::Sent;
+use super::view::PoolView;
 use super::{PoolLimits, http1, http2};
 
 /// Connections to a callee.
 pub(crate) struct Pool<B>(Arc<Shared<B>>);
 
 struct Shared<B> {
+    /// The callee, for logs.
+    callee: Arc<str>,
     endpoints: Endpoints<B>,
     protocol: Protocol,
     /// The memory for bodies that may have to be sent over another connection.
     replay: ReplayLimits,
+    counts: PoolCounts,
 }
 
 /// How a callee is spoken to.
@@ -52,6 +58,7 @@ where
 {
     /// Connections to the instances of `target`, to be made when they are needed.
     pub(crate) fn new(
+        callee: &str,
         target: Target,
         protocol: Protocol,
         dial: Dial,
@@ -59,7 +66,8 @@ where
         replay: ReplayLimits,
     ) -> Self {
         let endpoints = Endpoints::new(target, dial, limits);
-        let shared = Arc::new(Shared { endpoints, protocol, replay });
+        let (callee, counts) = (callee.into(), PoolCounts::default());
+        let shared = Arc::new(Shared { callee, endpoints, protocol, replay, counts });
         tokio::spawn(keep_up(Arc::downgrade(&shared), limits.idle / 2));
         Self(shared)
     }
@@ -67,12 +75,58 @@ where
     /// Sends a request over a connection that is free, or a new one.
     pub(crate) async fn send(
         self,
-        mut request: Request<B>,
+        request: Request<B>,
+        attempt: Attempt,
         trail: Option<Arc<Trail>>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
-        let trail = trail.as_deref();
-        let endpoint = self.0.endpoints.pick(trail).await?;
-        let is_http2 = match self.0.protocol {
+        let entry = access::Entry::begin(&self.0.callee, &request, attempt);
+        let sent = self.0.send(request, trail.as_deref()).await;
+        match &sent {
+            Err(PoolError::Full { .. }) => count(&self.0.counts.refused),
+            Err(
+                PoolError::Connect { .. }
+                | PoolError::ConnectTimeout { .. }
+                | PoolError::Resolve { .. },
+            ) => count(&self.0.counts.unreachable),
+            Err(PoolError::Exchange { .. }) => count(&self.0.counts.broken),
+            Ok(_) => {}
+        }
+        if let Some(entry) = entry {
+            entry.end(&sent);
+        }
+        sent
+    }
+
+    /// What there is of connections, and what happened to them.
+    pub(crate) fn view(&self) -> PoolView {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = &self.0.counts;
+        let mut view = PoolView {
+            resends: read(&counts.resends),
+            unreachable: read(&counts.unreachable),
+            refused: read(&counts.refused),
+            broken: read(&counts.broken),
+            ..self.0.endpoints.view()
+        };
+        view.callee = self.0.callee.to_string();
+        view
+    }
+}
+
+impl<B> Shared<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    async fn send(
+        &self,
+        mut request: Request<B>,
+        trail: Option<&Trail>,
+    ) -> Result<Response<PoolBody<B>>, PoolError> {
+        let endpoint = self.endpoints.pick(trail).await?;
+        let is_http2 = match self.protocol {
+            // A connection that is to be something else cannot be shared.
+            _ if request.headers().contains_key(UPGRADE) => false,
             Protocol::AsReceived => request.version() == Version::HTTP_2,
             Protocol::Http1 => false,
             Protocol::Http2 => true,
@@ -83,7 +137,30 @@ where
         } else {
             to_http1(&mut request);
             let request = request.map(|body| Sent::Plain { body });
-            send_http1(&endpoint, request, trail).await
+            self.send_http1(&endpoint, request, trail).await
+        }
+    }
+
+    async fn send_http1(
+        &self,
+        endpoint: &Arc<Endpoint<B>>,
+        request: Request<Sent<B>>,
+        trail: Option<&Trail>,
+    ) -> Result<Response<PoolBody<B>>, PoolError> {
+        let lease = noted(endpoint, endpoint.http1().await)?;
+        let (mut error, reused) = match send_on(endpoint, lease, request).await {
+            Ok(response) => return Ok(response),
+            Err(lost) => lost,
+        };
+        match error.take_message() {
+            // The connection was closed before anything was written to it.
+            Some(request) if reused && self.may_resend(trail) => {
+                let lease = noted(endpoint, endpoint.fresh_http1().await)?;
+                send_on(endpoint, lease, request)
+                    .await
+                    .map_err(|(error, _)| exchange(endpoint, error.into_error()))
+            }
+            Some(_) | None => Err(exchange(endpoint, error.into_error())),
         }
     }
 
@@ -94,25 +171,31 @@ where
         trail: Option<&Trail>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let (head, body) = request.into_parts();
-        let tape = (!body.is_end_stream()).then(|| Tape::new(body, &self.0.replay));
-        let first =
-            again(&head, tape.as_ref(), Attempt::FIRST).unwrap_or_else(|| unreplayable(&head));
+        let tape = (!body.is_end_stream()).then(|| Tape::new(body, &self.replay));
+        let first = again(&head, tape.as_ref(), Attempt::FIRST);
+        let first = first.unwrap_or_else(|| unreplayable(&head));
         let lease = stream(endpoint).await?;
         let error = match send_on_stream(endpoint, lease, first).await {
             Ok(response) => return Ok(response),
-            Err(Lost { error, unprocessed: true }) => error,
-            Err(Lost { error, unprocessed: false }) => return Err(error),
+            Err(Lost { error, unprocessed: true }) if self.may_resend(trail) => error,
+            Err(Lost { error, .. }) => return Err(error),
         };
-        if !may_resend(trail) {
-            return Err(error);
-        }
         let Some(second) = again(&head, tape.as_ref(), Attempt::FIRST.next()) else {
             return Err(error);
         };
         // Who refuses a stream is full, or goes away.
-        let endpoint = &self.0.endpoints.pick(trail).await?;
+        let endpoint = &self.endpoints.pick(trail).await?;
         let lease = stream(endpoint).await?;
         send_on_stream(endpoint, lease, second).await.map_err(|lost| lost.error)
+    }
+
+    /// Whether a request may be sent over a second connection; once for a call.
+    fn may_resend(&self, trail: Option<&Trail>) -> bool {
+        let may = trail.is_none_or(Trail::take_resend);
+        if may {
+            count(&self.counts.resends);
+        }
+        may
     }
 }
 
@@ -120,32 +203,6 @@ where
 struct Lost {
     error: PoolError,
     unprocessed: bool,
-}
-
-async fn send_http1<B>(
-    endpoint: &Arc<Endpoint<B>>,
-    request: Request<Sent<B>>,
-    trail: Option<&Trail>,
-) -> Result<Response<PoolBody<B>>, PoolError>
-where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BoxError>,
-{
-    let lease = noted(endpoint, endpoint.http1().await)?;
-    let (mut error, reused) = match send_on(endpoint, lease, request).await {
-        Ok(response) => return Ok(response),
-        Err(lost) => lost,
-    };
-    match error.take_message() {
-        // The connection was closed before anything was written to it.
-        Some(request) if reused && may_resend(trail) => {
-            let lease = noted(endpoint, endpoint.fresh_http1().await)?;
-            send_on(endpoint, lease, request)
-                .await
-                .map_err(|(error, _)| exchange(endpoint, error.into_error()))
-        }
-        Some(_) | None => Err(exchange(endpoint, error.into_error())),
-    }
 }
 
 type Unsent<B> = hyper::client::conn::TrySendError<Request<Sent<B>>>;
@@ -201,11 +258,6 @@ where
             Err(Lost { error: exchange(endpoint, error), unprocessed })
         }
     }
-}
-
-/// Whether a request may be sent over a second connection; once for a call.
-fn may_resend(trail: Option<&Trail>) -> bool {
-    trail.is_none_or(Trail::take_resend)
 }
 
 /// Notes whether an instance can be reached.
@@ -305,9 +357,9 @@ where
     }
 
     fn call(&mut self, request: Request<ReplayBody<B>>) -> Self::Future {
-        let trail = request.body().trail().cloned();
+        let (attempt, trail) = (request.body().attempt(), request.body().trail().cloned());
         // Boxed, because the futures of hyper's connections have no name.
-        Box::pin(self.clone().send(request, trail))
+        Box::pin(self.clone().send(request, attempt, trail))
     }
 }
 
@@ -315,6 +367,19 @@ impl<B> Clone for Pool<B> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What happened to the requests of a pool.
+#[derive(Debug, Default)]
+struct PoolCounts {
+    resends: AtomicU64,
+    unreachable: AtomicU64,
+    refused: AtomicU64,
+    broken: AtomicU64,
 }
 
 /// How often the resolver is asked where the instances are.

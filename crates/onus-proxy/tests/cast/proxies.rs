@@ -25,7 +25,7 @@ pub(crate) async fn between(app: SocketAddr, peer: &[SocketAddr], more: &str) ->
     proxy(&format!(
         "service: checkout\nmode: enforce\n\
          inbound: {{listen: \"127.0.0.1:0\", app: \"{app}\"}}\n\
-         outbound: {{listen: \"127.0.0.1:0\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n\
          callees: {{peer: {{address: [{addresses}]{more}}}}}\n"
     ))
     .await
@@ -43,7 +43,7 @@ pub(crate) fn chained(
     format!(
         "service: {service}\nmode: enforce\n\
          inbound: {{listen: \"127.0.0.1:0\", app: \"{app}\"}}\n\
-         outbound: {{listen: \"127.0.0.1:0\"}}\n{callees}"
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n{callees}"
     )
 }
 
