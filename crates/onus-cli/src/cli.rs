@@ -17,6 +17,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Config(ConfigOptions),
     Demo(DemoOptions),
     Model(ModelOptions),
     Simulate(SimulateOptions),
@@ -205,6 +206,32 @@ pub(crate) enum Format {
     Json,
     /// For spreadsheets
     Csv,
+}
+
+/// Check and explain configurations of the sidecar
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus config validate onus.yaml")]
+pub(crate) struct ConfigOptions {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check a file: nothing is printed if it can be used, else the line that cannot
+    Validate {
+        /// The configuration
+        file: PathBuf,
+    },
+    /// Print a file with every default
+    Show {
+        /// The configuration
+        file: PathBuf,
+    },
+    /// Print a file with every setting and what each is for
+    Example,
+    /// Print the JSON schema, for editors
+    Schema,
 }
 
 /// Run the sidecar: error ownership for the service beside it, in any language

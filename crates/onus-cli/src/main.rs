@@ -5,6 +5,7 @@
 //! nothing stands on it.
 
 mod cli;
+mod config;
 mod demo;
 mod exit;
 mod files;
@@ -23,8 +24,9 @@ use crate::exit::Exit;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    logging::start();
+    logging::start(matches!(cli.command, Command::Proxy(_)));
     let result = match cli.command {
+        Command::Config(options) => config::run(&options).map(|()| Exit::Done),
         Command::Demo(options) => demo::run(&options).map(|()| Exit::Done),
         Command::Model(options) => model::run(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),

@@ -1,6 +1,7 @@
 //! The integration tests of the command and of the whole checkout, in one binary: linking is the slow part.
 
 mod demo;
+mod proxy;
 mod simulate;
 mod tidy;
 mod traces;

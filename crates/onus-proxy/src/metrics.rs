@@ -82,7 +82,7 @@ impl Families {
                 family.add(&labels, count as u64)?;
             }
         }
-        let gauges: [(_, _, fn(&PoolView) -> u64); 2] = [
+        let gauges: [Reading; 2] = [
             ("onus_proxy_callee_streams", "Requests on HTTP/2 connections.", |view| {
                 view.streams as u64
             }),
@@ -96,7 +96,7 @@ impl Families {
                 .iter()
                 .try_for_each(|view| family.add(&[("callee", &*view.callee)], value(view)))?;
         }
-        let counters: [(_, _, fn(&PoolView) -> u64); 4] = [
+        let counters: [Reading; 4] = [
             (
                 "onus_proxy_resends",
                 "Requests that were sent over a second connection because they were provably not worked on.",
@@ -155,6 +155,9 @@ impl Families {
         })
     }
 }
+
+/// A family, what it is for, and where its value is.
+type Reading = (&'static str, &'static str, fn(&PoolView) -> u64);
 
 const NO_LABELS: [(&str, &str); 0] = [];
 

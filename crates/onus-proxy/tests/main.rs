@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cast;
 #[cfg(test)]
+mod configuration;
+#[cfg(test)]
 mod frames;
 #[cfg(test)]
 mod operations;

@@ -1,16 +1,18 @@
 //! The configuration file as typed. Names are those of the builder of crate `onus`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
 use super::words::{Errors, ModeWord, Size, Span};
 
 /// The configuration of a proxy.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ConfigFile {
     /// The name of the service beside which the proxy runs, `namespace/name` where namespaces exist.
@@ -57,7 +59,7 @@ pub struct ConfigFile {
 }
 
 /// Requests of others to the application.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct InboundFile {
     /// Where requests are accepted; port 0 is any free one.
@@ -87,7 +89,7 @@ impl Default for InboundFile {
 }
 
 /// Calls of the application to others.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OutboundFile {
     /// Where calls to all callees are accepted; port 0 is any free one.
@@ -101,7 +103,7 @@ impl Default for OutboundFile {
 }
 
 /// How calls of the application are tied to the requests that it serves.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CorrelationFile {
     /// Headers that the application hands on, in case it does not hand `tracestate` on.
@@ -115,7 +117,7 @@ impl Default for CorrelationFile {
 }
 
 /// Bounds of listeners and connections.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LimitsFile {
     /// Connections of clients to a listener; others are closed at once.
@@ -170,7 +172,7 @@ impl Default for LimitsFile {
 }
 
 /// How the proxy ends.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DrainFile {
     /// How long it goes on as before when it has been told to end, but says that it is not ready.
@@ -187,7 +189,7 @@ impl Default for DrainFile {
 }
 
 /// The admin interface.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AdminFile {
     /// Where it listens.
@@ -201,7 +203,7 @@ impl Default for AdminFile {
 }
 
 /// The memory for request bodies that may have to be sent again.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ReplayFile {
     /// The most that is kept of one body; a larger one is sent as it comes, and not again.
@@ -217,7 +219,7 @@ impl Default for ReplayFile {
 }
 
 /// A callee.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CalleeFile {
     /// Where its instances are: a name with a port, or addresses.
@@ -262,7 +264,7 @@ pub struct CalleeFile {
 }
 
 /// Retries that the proxy makes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RetryFile {
     /// The most attempts of a call, the first included: 1 to 10.
@@ -306,7 +308,7 @@ pub struct RetryFile {
 }
 
 /// A retry budget.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BudgetFile {
     /// Retries per hundred calls.
@@ -324,7 +326,7 @@ pub struct BudgetFile {
 }
 
 /// Retries that others make.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeclaredFile {
     /// Who makes them.
@@ -341,7 +343,7 @@ pub struct DeclaredFile {
 }
 
 /// Who makes retries that the proxy does not make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MadeBy {
     /// A layer between the proxy and the callee.
@@ -349,7 +351,7 @@ pub enum MadeBy {
 }
 
 /// A known retry layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Like {
     /// Istio where nobody configured it: two retries of connect failures, refused streams, and the
@@ -358,7 +360,7 @@ pub enum Like {
 }
 
 /// How somebody is spoken to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProtocolWord {
     /// As the request came.
@@ -371,7 +373,7 @@ pub enum ProtocolWord {
 }
 
 /// Whether the service can answer without a callee.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnnotationWord {
     /// It cannot.
@@ -381,7 +383,7 @@ pub enum AnnotationWord {
 }
 
 /// The class of an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassWord {
     /// Its failures fail the caller.
@@ -393,8 +395,20 @@ pub enum ClassWord {
 }
 
 /// One text, or several.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OneOrMany(pub Vec<String>);
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+        })
+    }
+}
 
 impl<'de> Deserialize<'de> for OneOrMany {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

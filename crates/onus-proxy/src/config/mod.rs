@@ -75,4 +75,30 @@ impl ConfigFile {
     pub fn parse(text: &str) -> Result<Self, ProxyConfigError> {
         serde_saphyr::from_str(text).map_err(|error| ProxyConfigError::Malformed(error.to_string()))
     }
+
+    /// The file with every default, in YAML.
+    ///
+    /// # Errors
+    ///
+    /// A value that cannot be written, which none is.
+    pub fn show(&self) -> Result<String, ProxyConfigError> {
+        serde_saphyr::to_string(self)
+            .map_err(|error| ProxyConfigError::Malformed(error.to_string()))
+    }
+
+    /// The JSON schema of the file.
+    #[must_use]
+    pub fn schema() -> String {
+        let schema = schemars::schema_for!(Self);
+        // A schema is JSON.
+        let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// A file with every setting, and what each is for.
+    #[must_use]
+    pub const fn example() -> &'static str {
+        include_str!("example.yaml")
+    }
 }

@@ -1,10 +1,13 @@
 //! Values that are written as text: spans of time, errors, the mode, addresses.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use onus::{CallError, ErrorSet, Mode, Switches};
+use onus::{CallError, ErrorSet, Mode, Share, Switches};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::{Serialize, Serializer};
 
 /// A span of time, spelt as a whole number with its unit: `25ms`, `8s`, `15m`, `2h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +41,11 @@ impl<'de> Deserialize<'de> for Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
+        let millis = self.0.as_millis();
+        let whole =
+            |(_, unit): &&(&str, u64)| millis > 0 && millis.is_multiple_of(u128::from(*unit));
+        let (unit, size) = UNITS.iter().rev().find(whole).unwrap_or(&UNITS[0]);
+        write!(f, "{}{unit}", millis / u128::from(*size))
     }
 }
 
@@ -115,5 +122,165 @@ impl<'de> Deserialize<'de> for ModeWord {
 impl Default for ModeWord {
     fn default() -> Self {
         Self(Mode::Observe)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |(_, unit): &&(&str, usize)| self.0 > 0 && self.0.is_multiple_of(*unit);
+        let (unit, size) = SIZES.iter().rev().find(whole).unwrap_or(&SIZES[0]);
+        write!(f, "{}{unit}", self.0 / size)
+    }
+}
+
+impl fmt::Display for ModeWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Mode::Enforce(share) if share != Share::ALL => {
+                write!(f, "enforce {}%", share.basis_points() / 100)
+            }
+            mode @ (Mode::Off | Mode::Observe | Mode::Enforce(_)) => f.write_str(mode.as_str()),
+        }
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for ModeWord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Errors {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0 == ErrorSet::FAILURES {
+            return serializer.collect_seq(["failures"]);
+        }
+        let replies = (400..=599).map(CallError::Http).chain((1..=16).map(CallError::Grpc));
+        let all = replies.chain(CallError::TRANSPORT);
+        let words = all.filter(|&error| self.0.contains(error)).map(|error| error.to_string());
+        serializer.collect_seq(words)
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$", "examples": ["25ms", "8s"]})
+    }
+}
+
+impl JsonSchema for Size {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9]+(B|KiB|MiB)$", "examples": ["64KiB"]})
+    }
+}
+
+impl JsonSchema for ModeWord {
+    fn schema_name() -> Cow<'static, str> {
+        "Mode".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^(off|observe|enforce( ?[0-9]{1,3}%)?)$"})
+    }
+}
+
+impl JsonSchema for Errors {
+    fn schema_name() -> Cow<'static, str> {
+        "Errors".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "items": {
+                "type": "string",
+                "pattern": "^(failures|http-[45](xx|[0-9]{2})|grpc-[0-9]{1,2}|connect|reset|protocol|timeout)$"
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T>(text: &str, shown: Option<&str>)
+    where
+        T: for<'de> Deserialize<'de> + Serialize,
+    {
+        let read = serde_json::from_value::<T>(serde_json::from_str(text).unwrap());
+        let again = read.ok().map(|value| serde_json::to_string(&value).unwrap());
+        assert_eq!(again.as_deref(), shown, "{text}");
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_shown() {
+        for (text, shown) in [
+            ("\"25ms\"", Some("\"25ms\"")),
+            ("\"8s\"", Some("\"8s\"")),
+            ("\"1000ms\"", Some("\"1s\"")),
+            ("\"90m\"", Some("\"90m\"")),
+            ("\"2h\"", Some("\"2h\"")),
+            ("\"0s\"", Some("\"0ms\"")),
+            ("\"5\"", None),
+            ("\"-5s\"", None),
+            ("\"1.5s\"", None),
+            ("\"99999999999999999999s\"", None),
+            ("\"s\"", None),
+            ("5", None),
+        ] {
+            check::<Span>(text, shown);
+        }
+        for (text, shown) in [
+            ("\"512B\"", Some("\"512B\"")),
+            ("\"65536B\"", Some("\"64KiB\"")),
+            ("\"3MiB\"", Some("\"3MiB\"")),
+            ("\"3MB\"", None),
+        ] {
+            check::<Size>(text, shown);
+        }
+        for (text, shown) in [
+            ("\"off\"", Some("\"off\"")),
+            ("\"enforce\"", Some("\"enforce\"")),
+            ("\"enforce 25%\"", Some("\"enforce 25%\"")),
+            ("\"enforce 101%\"", None),
+            ("\"on\"", None),
+        ] {
+            check::<ModeWord>(text, shown);
+        }
+        for (text, shown) in [
+            ("[\"failures\"]", Some("[\"failures\"]")),
+            (
+                "[\"connect\", \"http-503\", \"grpc-14\"]",
+                Some("[\"http-503\",\"grpc-14\",\"connect\"]"),
+            ),
+            ("[]", Some("[]")),
+            ("[\"http-200\"]", None),
+            ("[\"http-600\"]", None),
+            ("[\"grpc-0\"]", None),
+            ("[\"5xx\"]", None),
+        ] {
+            check::<Errors>(text, shown);
+        }
     }
 }

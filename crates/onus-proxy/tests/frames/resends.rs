@@ -19,7 +19,7 @@ async fn refused(method: &str, refusals: usize, more: &str) -> (u16, usize) {
             if number < refusals {
                 return stream.reset(Reason::REFUSED_STREAM);
             }
-            let seen = stream.request().await.unwrap();
+            let seen = stream.request().await.expect("as the test sets it up");
             assert_eq!(seen.body, "17 EUR");
             stream.ends(200, &[]);
         }
@@ -27,7 +27,12 @@ async fn refused(method: &str, refusals: usize, more: &str) -> (u16, usize) {
     .await;
     let proxy = between(stub.address, &[stub.address], more).await;
     let client = Client::to(proxy.outbound()).await;
-    let status = client.send(method, "/", "17 EUR", &[]).await.unwrap().status().as_u16();
+    let status = client
+        .send(method, "/", "17 EUR", &[])
+        .await
+        .expect("as the test sets it up")
+        .status()
+        .as_u16();
     (status, count.load(Ordering::Relaxed))
 }
 

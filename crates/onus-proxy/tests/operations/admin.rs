@@ -7,10 +7,10 @@ use crate::cast::{Line, TWICE, between, lines};
 /// The status, the content type and the body of an answer.
 pub(super) async fn ask(address: SocketAddr, request: &str) -> (u16, String, String) {
     let mut line = Line::to(address).await;
-    line.say(format!("{request}")).await;
-    let head = line.head().await.unwrap();
-    let (body, _) = line.body(&head).await.unwrap();
-    let kind = head.headers["content-type"].to_str().unwrap().to_owned();
+    line.say(request).await;
+    let head = line.head().await.expect("as the test sets it up");
+    let (body, _) = line.body(&head).await.expect("as the test sets it up");
+    let kind = head.headers["content-type"].to_str().expect("as the test sets it up").to_owned();
     (head.status(), kind, String::from_utf8_lossy(&body).into_owned())
 }
 

@@ -43,9 +43,9 @@ impl App {
 
     /// Ends it; how many requests it has handled.
     async fn end(mut self) -> usize {
-        self.child.kill().await.unwrap();
+        self.child.kill().await.expect("as the test sets it up");
         let mut handled = 0;
-        while let Some(line) = self.lines.next_line().await.unwrap() {
+        while let Some(line) = self.lines.next_line().await.expect("as the test sets it up") {
             handled += 1;
             assert!(line.contains("onus="), "each request has a token: {line}");
         }
@@ -82,8 +82,9 @@ impl Chain {
 }
 
 fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
+    let listener =
+        std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("as the test sets it up");
+    listener.local_addr().expect("as the test sets it up").port()
 }
 
 #[tokio::test]
