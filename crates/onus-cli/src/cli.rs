@@ -75,6 +75,10 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) observe: bool,
 
+    /// Services that know nothing of Onus, with a sidecar process beside each
+    #[arg(long)]
+    pub(crate) sidecar: bool,
+
     /// How the services talk
     #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Wire::Http1)]
     pub(crate) protocol: Wire,

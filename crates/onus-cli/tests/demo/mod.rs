@@ -129,3 +129,20 @@ fn a_wrong_wish_is_refused_with_what_would_be_right() {
          of them out",
     );
 }
+
+#[test]
+fn sidecars_do_for_services_what_the_layers_do() {
+    for (more, [b, c, d], [c_owned, d_owned]) in
+        [("", [20, 40, 80], [10, 20]), (" --context-loss C", [20, 40, 80], [20, 40])]
+    {
+        let output = onus(&format!("demo --requests 10 --sidecar -o json{more}"));
+        assert_eq!(text(&output.stderr), "");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let handled = |run: usize, node: &str| document["runs"][run]["handled"][node].clone();
+        assert_eq!([handled(1, "B"), handled(1, "C"), handled(1, "D")], [b, c, d], "{more}");
+        assert_eq!([handled(3, "C"), handled(3, "D")], [c_owned, d_owned], "{more}");
+        for run in 0..5 {
+            assert_eq!(document["runs"][run]["handled"], document["runs"][run]["expected"]);
+        }
+    }
+}
