@@ -12,13 +12,16 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 use crate::activity::{Activity, Counted, Lapse};
 use crate::listener::{Front, ListenerCounts, Stage, drains};
 use crate::stream::{Watched, begins_with_http2};
+use crate::tls::ServerTls;
 
 /// The bounds of a listener and its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +48,11 @@ pub(crate) struct Server {
     pub(crate) limits: ServerLimits,
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
+    tls: Option<Arc<ServerTls>>,
 }
 
 impl Server {
-    pub(crate) fn new(limits: ServerLimits) -> Self {
+    pub(crate) fn new(limits: ServerLimits, tls: Option<Arc<ServerTls>>) -> Self {
         let mut http1 = http1::Builder::new();
         http1
             .auto_date_header(false)
@@ -66,7 +70,7 @@ impl Server {
             .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
             .max_pending_accept_reset_streams(limits.resets)
             .max_local_error_reset_streams(limits.resets);
-        Self { limits, http1, http2 }
+        Self { limits, http1, http2, tls }
     }
 }
 
@@ -80,10 +84,38 @@ pub(crate) async fn serve<F: Front>(
 ) {
     // Without it a small answer waits for an acknowledgement; slower, not wrong.
     let _ = stream.set_nodelay(true);
+    let wait = server.limits.idle_timeout;
+    match &server.tls {
+        None => {
+            if let Ok(Ok(is_http2)) = timeout(wait, begins_with_http2(&stream)).await {
+                serve_over(stream, is_http2, front, server, counts, stage).await;
+            }
+        }
+        Some(tls) => {
+            let accept = TlsAcceptor::from(tls.config()).accept(stream);
+            match timeout(server.limits.header_timeout, accept).await {
+                Ok(Ok(stream)) => {
+                    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                    serve_over(stream, is_http2, front, server, counts, stage).await;
+                }
+                // Why a handshake failed is told to the client by TLS itself.
+                Ok(Err(_)) | Err(_) => {
+                    counts.handshakes_failed.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+async fn serve_over<F: Front, S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    stream: S,
+    is_http2: bool,
+    front: F,
+    server: Server,
+    counts: Arc<ListenerCounts>,
+    stage: watch::Receiver<Stage>,
+) {
     let limits = server.limits;
-    let Ok(Ok(is_http2)) = timeout(limits.idle_timeout, begins_with_http2(&stream)).await else {
-        return;
-    };
     let activity = Arc::new(Activity::default());
     let io = TokioIo::new(Watched::new(stream, activity.clone()));
     let (serving, counted) = (activity.clone(), counts.clone());
@@ -137,8 +169,9 @@ trait Connection {
     fn wind_down(self: Pin<&mut Self>);
 }
 
-impl<S, B> Connection for http1::UpgradeableConnection<Io, S>
+impl<I, S, B> Connection for http1::UpgradeableConnection<I, S>
 where
+    I: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
     S: hyper::service::HttpService<Incoming, ResBody = B>,
     S::Error: Into<onus::replay::BoxError>,
     B: http_body::Body + 'static,
@@ -153,8 +186,9 @@ where
     }
 }
 
-impl<S, B> Connection for http2::Connection<Io, S, TokioExecutor>
+impl<I, S, B> Connection for http2::Connection<I, S, TokioExecutor>
 where
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
     S: hyper::service::HttpService<Incoming, ResBody = B>,
     S::Error: Into<onus::replay::BoxError>,
     B: http_body::Body + 'static,
@@ -169,8 +203,6 @@ where
         self.graceful_shutdown();
     }
 }
-
-type Io = TokioIo<Watched<TcpStream>>;
 
 /// How often the time of a connection is looked at before it is over.
 const LOOKS: f64 = 2.0;

@@ -23,8 +23,10 @@ mod request;
 mod routes;
 mod run;
 mod stream;
+mod tls;
 mod tunnel;
 
 pub use crate::config::{ConfigFile, ProxyConfig, ProxyConfigError};
 pub use crate::proxy::{Proxy, StartError};
 pub use crate::run::{RunError, run};
+pub use crate::tls::TlsError;

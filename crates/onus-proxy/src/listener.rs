@@ -41,6 +41,8 @@ pub(crate) struct ListenerCounts {
     pub(crate) refused: AtomicU64,
     /// Connections that were closed because a head did not come in time.
     pub(crate) slow: AtomicU64,
+    /// Connections whose TLS handshake failed.
+    pub(crate) handshakes_failed: AtomicU64,
 }
 
 /// How far a listener has come to its end.

@@ -51,6 +51,10 @@ impl Families {
         each(&mut page.counters("onus_proxy_connections_refused", help)?, |counts| {
             counts.refused.load(Ordering::Relaxed)
         })?;
+        let help = "Connections whose TLS handshake failed.";
+        each(&mut page.counters("onus_proxy_handshakes_failed", help)?, |counts| {
+            counts.handshakes_failed.load(Ordering::Relaxed)
+        })?;
         let help = "Connections that were closed because a head did not come in time.";
         each(&mut page.counters("onus_proxy_slow_heads", help)?, |counts| {
             counts.slow.load(Ordering::Relaxed)

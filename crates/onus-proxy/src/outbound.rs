@@ -13,12 +13,13 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
-use crate::config::{CalleeConfig, ProxyConfig};
+use crate::config::{CalleeConfig, ProxyConfig, ProxyConfigError};
 use crate::listener::Front;
 use crate::passing::Passing;
 use crate::pool::{Dial, Pool, PoolBody, PoolErrors, PoolView};
 use crate::proxy::State;
 use crate::request::refuse_ambiguous;
+use crate::tls::ClientTls;
 
 /// A callee: the outbound layer around the connections to it.
 type Callee = OutboundService<Pool<ReplayBody<Incoming>>, PoolErrors>;
@@ -32,6 +33,7 @@ pub(crate) struct Callees {
 /// A callee with what it was made from.
 struct Named {
     config: CalleeConfig,
+    tls: Option<Arc<ClientTls>>,
     pool: Pool<ReplayBody<Incoming>>,
 }
 
@@ -42,17 +44,22 @@ impl Callees {
         config: &ProxyConfig,
         onus: &Onus,
         before: Option<(&ProxyConfig, &Self)>,
-    ) -> Self {
+    ) -> Result<Self, ProxyConfigError> {
         let limits = config.pool_limits();
         let before = before.filter(|(before, _)| before.pool_limits() == limits);
         let mut callees = Self { by_host: HashMap::new(), by_name: Vec::new() };
         for callee in &config.callees {
             let known = before.and_then(|(_, before)| before.pool_of(callee));
-            let pool = known.unwrap_or_else(|| {
-                let (target, dial) = (callee.target.clone(), Dial { timeout: limits.connect });
-                let replay = onus.replay_limits().clone();
-                Pool::new(&callee.name, target, callee.protocol, dial, limits, replay)
-            });
+            let (pool, tls) = match known {
+                Some(known) => known,
+                None => {
+                    let tls = callee.client_tls()?;
+                    let dial = Dial { timeout: limits.connect, tls: tls.clone() };
+                    let (target, replay) = (callee.target.clone(), onus.replay_limits().clone());
+                    let (name, protocol) = (&callee.name, callee.protocol);
+                    (Pool::new(name, target, protocol, dial, limits, replay), tls)
+                }
+            };
             let layer = onus.outbound(&callee.name).across(config.correlation.clone()).trails();
             let routes = callee.routes.clone();
             let layer = layer.procedure(move |head| routes.find(head.uri.path()));
@@ -60,18 +67,24 @@ impl Callees {
             for host in &callee.hosts {
                 callees.by_host.insert(host.to_ascii_lowercase(), service.clone());
             }
-            callees.by_name.push(Named { config: callee.clone(), pool });
+            callees.by_name.push(Named { config: callee.clone(), tls, pool });
         }
-        callees
+        Ok(callees)
     }
 
-    fn pool_of(&self, callee: &CalleeConfig) -> Option<Pool<ReplayBody<Incoming>>> {
+    /// Reads certificates anew whose files have changed.
+    pub(crate) fn follow_certificates(&self) {
+        self.by_name.iter().filter_map(|callee| callee.tls.as_ref()).for_each(|tls| tls.follow());
+    }
+
+    fn pool_of(&self, callee: &CalleeConfig) -> Option<Connections> {
         let same = |known: &&Named| {
             known.config.name == callee.name
                 && known.config.target == callee.target
                 && known.config.protocol == callee.protocol
+                && known.config.tls == callee.tls
         };
-        self.by_name.iter().find(same).map(|known| known.pool.clone())
+        self.by_name.iter().find(same).map(|known| (known.pool.clone(), known.tls.clone()))
     }
 
     /// What there is of connections to each.
@@ -91,6 +104,9 @@ impl Callees {
         })
     }
 }
+
+/// A pool, and whose certificate it asks for.
+type Connections = (Pool<ReplayBody<Incoming>>, Option<Arc<ClientTls>>);
 
 /// The outbound side.
 #[derive(Clone)]

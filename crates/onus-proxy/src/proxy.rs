@@ -23,6 +23,7 @@ use crate::inbound::Inbound;
 use crate::listener::{self, Front, ListenerCounts, Stage};
 use crate::outbound::{Callees, Outbound};
 use crate::pool::{Dial, Pool, Target};
+use crate::tls::ServerTls;
 
 /// A proxy that runs, until it is dropped.
 pub struct Proxy {
@@ -93,6 +94,7 @@ impl Proxy {
     /// What cannot be had; nothing is left half started.
     pub async fn start(config: &ProxyConfig) -> Result<Self, StartError> {
         let onus = config.onus()?;
+        let tls = config.server_tls()?.map(Arc::new);
         let listen = config.listen();
         // All sockets are there before anything is served.
         let inbound = bind(listen.inbound, "inbound").await?;
@@ -112,11 +114,11 @@ impl Proxy {
             callees: own.iter().map(|(name, (_, address))| (name.clone(), *address)).collect(),
         };
         let limits = config.pool_limits();
-        let dial = Dial { timeout: limits.connect };
+        let dial = Dial { timeout: limits.connect, tls: None };
         let (target, protocol) = (config.app.clone(), config.app_protocol);
         let app = Pool::new("app", target, protocol, dial, limits, onus.replay_limits().clone());
         let state = Arc::new(State {
-            callees: ArcSwap::from_pointee(Callees::of(config, &onus, None)),
+            callees: ArcSwap::from_pointee(Callees::of(config, &onus, None)?),
             config: ArcSwap::from_pointee(config.clone()),
             onus,
             app,
@@ -135,15 +137,17 @@ impl Proxy {
             outbound: Listeners::new(),
             others: Listeners::new(),
         };
-        let server = Server::new(config.server_limits());
         let front = Inbound::new(&state);
-        proxy.inbound.serve(inbound.0, front, &server, &state.inbound);
+        let tls_server = Server::new(config.server_limits(), tls.clone());
+        proxy.inbound.serve(inbound.0, front, &tls_server, &state.inbound);
+        let server = Server::new(config.server_limits(), None);
         proxy.outbound.serve(outbound.0, Outbound::new(&state), &server, &state.outbound);
         for (name, (socket, _)) in own {
             let front = Outbound::only(&state, &name);
             proxy.outbound.serve(socket, front, &server, &state.outbound);
         }
         proxy.others.serve(admin.0, Admin::new(&state), &server, &Arc::default());
+        proxy.others.tasks.spawn(follow_certificates(state.clone(), tls));
         if let Some(path) = config.switch_file() {
             proxy.others.tasks.spawn(state.onus.watch_switch_file(path));
         }
@@ -193,13 +197,12 @@ impl Proxy {
         let state = &self.state;
         let before = state.config.load_full();
         let taken = before.refuse_restart(config).and_then(|()| {
-            let builder = config.builder()?;
-            Ok(state.onus.reconfigure(builder)?)
+            let callees = Callees::of(config, &state.onus, Some((&before, &state.callees.load())))?;
+            state.onus.reconfigure(config.builder()?)?;
+            Ok(callees)
         });
         self.refused(taken.is_err());
-        taken?;
-        let callees = Callees::of(config, &state.onus, Some((&before, &state.callees.load())));
-        state.callees.store(Arc::new(callees));
+        state.callees.store(Arc::new(taken?));
         state.config.store(Arc::new(config.clone()));
         tracing::info!("onus: another configuration is in force");
         Ok(())
@@ -263,6 +266,22 @@ impl Listeners {
     }
 }
 
+/// Reads certificates anew whose files have changed, as long as the proxy runs.
+async fn follow_certificates(state: Arc<State>, tls: Option<Arc<ServerTls>>) {
+    loop {
+        sleep(FOLLOW_EVERY).await;
+        let (state, tls) = (state.clone(), tls.clone());
+        let read = move || {
+            if let Some(tls) = tls {
+                tls.follow();
+            }
+            state.callees.load().follow_certificates();
+        };
+        // Files may be slow.
+        let _ = tokio::task::spawn_blocking(read).await;
+    }
+}
+
 /// Ready when the application does not listen any more: it makes no further calls.
 async fn gone(app: &Target) {
     loop {
@@ -287,3 +306,6 @@ async fn bind(address: SocketAddr, what: &str) -> Result<(TcpListener, SocketAdd
 
 /// How often it is looked whether the application is gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// How often it is looked whether certificates have changed.
+const FOLLOW_EVERY: Duration = Duration::from_secs(1);

@@ -68,6 +68,8 @@ pub struct InboundFile {
     pub app: String,
     /// How the application is spoken to: as requests come, or always `http1` or `http2`.
     pub protocol: ProtocolWord,
+    /// The certificate that the proxy shows to callers; without this, they connect in the clear.
+    pub tls: Option<InboundTlsFile>,
     /// Route templates of the application, such as `/pay/{id}`; without them, the HTTP method alone
     /// tells procedures apart.
     pub routes: Vec<String>,
@@ -82,6 +84,7 @@ impl Default for InboundFile {
             listen: SocketAddr::from(([0, 0, 0, 0], 7460)),
             app: "127.0.0.1:8080".to_owned(),
             protocol: ProtocolWord::default(),
+            tls: None,
             routes: Vec::new(),
             untrusted_callers: false,
         }
@@ -236,6 +239,9 @@ pub struct CalleeFile {
     /// How it is spoken to: as calls come, or always `http1` or `http2`.
     #[serde(default)]
     pub protocol: ProtocolWord,
+    /// Whose certificate is asked for; without this, the connection is in the clear.
+    #[serde(default)]
+    pub tls: Option<CalleeTlsFile>,
     /// The retries that the proxy makes; none without this.
     #[serde(default)]
     pub retry: Option<RetryFile>,
@@ -261,6 +267,36 @@ pub struct CalleeFile {
     /// Lets the brake halve the enforce share where probes show that suppression is costly.
     #[serde(default)]
     pub brake_acts: bool,
+}
+
+/// What the proxy shows to callers, in files of PEM that are read anew when they change.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct InboundTlsFile {
+    /// The certificate, with those that vouch for it.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// Who vouches for callers; without this, callers need no certificate.
+    #[serde(default)]
+    pub client_ca: Option<PathBuf>,
+}
+
+/// Whose certificate is asked for, in files of PEM that are read anew when they change.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CalleeTlsFile {
+    /// Who vouches for the callee.
+    pub ca: PathBuf,
+    /// The name in its certificate, if that is not the name in `address`.
+    #[serde(default)]
+    pub server_name: Option<String>,
+    /// The certificate that is shown to the callee, with those that vouch for it.
+    #[serde(default)]
+    pub certificate: Option<PathBuf>,
+    /// Its private key.
+    #[serde(default)]
+    pub key: Option<PathBuf>,
 }
 
 /// Retries that the proxy makes.

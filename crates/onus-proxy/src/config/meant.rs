@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderName;
@@ -9,10 +10,11 @@ use onus::{Correlation, Onus, OnusBuilder};
 
 use super::ProxyConfigError;
 use super::callee;
-use super::file::{CalleeFile, ConfigFile, OneOrMany, ProtocolWord};
+use super::file::{CalleeFile, CalleeTlsFile, ConfigFile, OneOrMany, ProtocolWord};
 use crate::connection::ServerLimits;
 use crate::pool::{PoolLimits, Protocol, Target};
 use crate::routes::Routes;
+use crate::tls::{ClientTls, ServerTls, TlsFiles};
 
 /// The configuration of a proxy, as meant.
 #[derive(Clone, Debug)]
@@ -22,6 +24,7 @@ pub struct ProxyConfig {
     pub(crate) app_protocol: Protocol,
     pub(crate) correlation: Correlation,
     pub(crate) routes: Routes,
+    pub(crate) tls: Option<TlsFiles>,
     pub(crate) callees: Vec<CalleeConfig>,
 }
 
@@ -34,6 +37,8 @@ pub(crate) struct CalleeConfig {
     pub(crate) hosts: Vec<String>,
     pub(crate) routes: Routes,
     pub(crate) listen: Option<SocketAddr>,
+    /// The files, and the name of the callee.
+    pub(crate) tls: Option<(TlsFiles, String)>,
 }
 
 /// Where the proxy listens.
@@ -59,8 +64,14 @@ impl ProxyConfig {
         let callees = callees.collect::<Result<_, _>>()?;
         check_limits(&file)?;
         let routes = routes("inbound.routes", &file.inbound.routes)?;
-        let config = Self { app, app_protocol, correlation, routes, callees, file };
+        let tls = file.inbound.tls.as_ref().map(|tls| TlsFiles {
+            identity: Some((tls.certificate.clone(), tls.key.clone())),
+            trusted: tls.client_ca.clone(),
+        });
+        let config = Self { app, app_protocol, correlation, routes, tls, callees, file };
         config.onus()?;
+        config.server_tls()?;
+        config.callees.iter().try_for_each(|callee| callee.client_tls().map(drop))?;
         Ok(config)
     }
 
@@ -133,6 +144,7 @@ impl ProxyConfig {
             ("admin.listen", self.listen().admin == next.listen().admin),
             ("callees.listen", own(self) == own(next)),
             ("inbound.app", self.app == next.app),
+            ("inbound.tls", self.tls == next.tls),
             ("inbound.protocol", self.app_protocol == next.app_protocol),
             ("correlation", self.file.correlation.ids == next.file.correlation.ids),
             ("workers", self.file.workers == next.file.workers),
@@ -144,6 +156,12 @@ impl ProxyConfig {
             }
         }
         Ok(())
+    }
+
+    /// What callers are shown.
+    pub(crate) fn server_tls(&self) -> Result<Option<ServerTls>, ProxyConfigError> {
+        let tls = self.tls.clone().map(ServerTls::of).transpose();
+        tls.map_err(|source| ProxyConfigError::Tls { field: "inbound.tls".to_owned(), source })
     }
 
     /// The layers' side of it.
@@ -173,6 +191,14 @@ impl ProxyConfig {
 }
 
 impl CalleeConfig {
+    /// Whose certificate is asked for.
+    pub(crate) fn client_tls(&self) -> Result<Option<Arc<ClientTls>>, ProxyConfigError> {
+        let Some((files, name)) = &self.tls else { return Ok(None) };
+        let tls = ClientTls::of(files, name).map(Arc::new).map(Some);
+        let field = || format!("callees.{}.tls", self.name);
+        tls.map_err(|source| ProxyConfigError::Tls { field: field(), source })
+    }
+
     fn new(name: &str, file: &CalleeFile) -> Result<Self, ProxyConfigError> {
         let OneOrMany(addresses) = &file.address;
         let target = target(&format!("callees.{name}.address"), addresses)?;
@@ -184,7 +210,8 @@ impl CalleeConfig {
         }
         let (protocol, listen) = (protocol(file.protocol), file.listen);
         let routes = routes(&format!("callees.{name}.routes"), &file.routes)?;
-        Ok(Self { name: name.to_owned(), target, protocol, hosts, routes, listen })
+        let tls = file.tls.as_ref().map(|tls| tls_of(name, tls, &target)).transpose()?;
+        Ok(Self { name: name.to_owned(), target, protocol, hosts, routes, listen, tls })
     }
 }
 
@@ -273,4 +300,33 @@ fn routes(field: &str, templates: &[String]) -> Result<Routes, ProxyConfigError>
         value: bad.template,
         allowed: "a template such as /pay/{id} or /files/{*rest}, that no other one contradicts",
     })
+}
+
+/// The files of a callee's TLS, and the name that its certificate must have.
+fn tls_of(
+    name: &str,
+    file: &CalleeTlsFile,
+    target: &Target,
+) -> Result<(TlsFiles, String), ProxyConfigError> {
+    let wrong = |field: &str, value: String, allowed| ProxyConfigError::Value {
+        field: format!("callees.{name}.tls.{field}"),
+        value,
+        allowed,
+    };
+    let identity = match (&file.certificate, &file.key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(wrong("key", String::new(), "a certificate and its key, or none of them"));
+        }
+    };
+    let server_name = match (&file.server_name, target) {
+        (Some(name), _) => name.clone(),
+        (None, Target::Name { host, .. }) => host.clone(),
+        (None, Target::Addresses(addresses)) => match &addresses[..] {
+            [only] => only.ip().to_string(),
+            _ => return Err(wrong("server-name", String::new(), "the name in the certificate")),
+        },
+    };
+    Ok((TlsFiles { identity, trusted: Some(file.ca.clone()) }, server_name))
 }

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 
 use onus::ConfigError;
 
+use crate::tls::TlsError;
+
 pub use self::file::{
-    AdminFile, AnnotationWord, BudgetFile, CalleeFile, ClassWord, ConfigFile, CorrelationFile,
-    DeclaredFile, DrainFile, InboundFile, Like, LimitsFile, MadeBy, OneOrMany, OutboundFile,
-    ProtocolWord, ReplayFile, RetryFile,
+    AdminFile, AnnotationWord, BudgetFile, CalleeFile, CalleeTlsFile, ClassWord, ConfigFile,
+    CorrelationFile, DeclaredFile, DrainFile, InboundFile, InboundTlsFile, Like, LimitsFile,
+    MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
 };
 pub(crate) use self::meant::CalleeConfig;
 pub use self::meant::ProxyConfig;
@@ -49,6 +51,14 @@ pub enum ProxyConfigError {
     NeedsRestart {
         /// The setting, by its path in the file.
         field: String,
+    },
+    /// A certificate cannot be used.
+    #[error("use the configuration: failed to {source}")]
+    Tls {
+        /// The setting, by its path in the file.
+        field: String,
+        /// What is wrong.
+        source: TlsError,
     },
     /// The agent refuses a value.
     #[error("use the configuration")]

@@ -155,7 +155,7 @@ where
     /// Makes a connection in the place that was taken.
     async fn open_http1(self: &Arc<Self>) -> Result<SendRequest<Sent<B>>, PoolError> {
         let place = Place(self.clone());
-        let stream = self.dial.connect(self.address).await?;
+        let stream = self.dial.connect(self.address, false).await?;
         let (sender, connection) = http1::Builder::new()
             .handshake(TokioIo::new(stream))
             .await

@@ -134,7 +134,7 @@ where
     }
 
     async fn open_http2(self: &Arc<Self>, place: Connecting<'_, B>) -> Result<(), PoolError> {
-        let stream = self.dial.connect(self.address).await?;
+        let stream = self.dial.connect(self.address, true).await?;
         let (sender, mut connection) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)

@@ -4,3 +4,4 @@ mod admin;
 mod drain;
 mod limits;
 mod reload;
+mod tls;
