@@ -39,6 +39,8 @@ pub struct Agent {
     correlator: Correlator<Inbound>,
     /// Calls that could not be tied to a request, of the whole service.
     untied: AtomicU64,
+    /// Calls whose ids several requests have.
+    pub(crate) ambiguous: Counter,
     /// Decisions that panicked.
     pub(crate) faults: Counter,
     pub(crate) overflowing: Overflowing,
@@ -87,6 +89,7 @@ impl Agent {
             switches: Switchboard::new(config.mode),
             correlator: Correlator::new(correlator_limits, seed),
             untied: AtomicU64::new(0),
+            ambiguous: Counter::default(),
             faults: Counter::default(),
             overflowing: Overflowing::default(),
             schedule: Schedule::new(now),
@@ -178,6 +181,22 @@ impl Agent {
         self.correlator.find_by_id(id)
     }
 
+    /// The request that a call with these fallback ids belongs to, if that is certain: the first id
+    /// decides that any request has. Calls with ids that several requests have are counted.
+    pub fn inbound_by_ids<'a>(&self, ids: impl Iterator<Item = &'a [u8]>) -> Option<Inbound> {
+        for id in ids {
+            match self.correlator.find_by_id(id) {
+                Found::One(inbound) => return Some(inbound),
+                Found::Ambiguous => {
+                    self.ambiguous.add();
+                    return None;
+                }
+                Found::Unknown => {}
+            }
+        }
+        None
+    }
+
     pub(crate) fn forget(&self, inbound: &Inbound, cancelled: bool, now: Timestamp) {
         if let Some(&token) = inbound.token().get() {
             self.correlator.close(token, cancelled, now);
@@ -220,6 +239,33 @@ impl Agent {
         }
         let inbound = inbound.filter(|inbound| inbound.is_of(self));
         Outbound::new(self, edge, inbound, start, headers, now)
+    }
+
+    /// Takes another configuration over while calls go on. Budgets, classes and counters last; a
+    /// budget is a new one only where its own values are others. Calls under way keep to theirs.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be meant, or that needs a new agent; nothing is changed then.
+    pub fn reconfigure(&self, config: &AgentConfig, now: Timestamp) -> Result<(), ConfigError> {
+        let rules = config.check()?;
+        for (what, same) in [
+            ("service name", *config.service == *self.service),
+            ("setting silent claims", config.silent_claims == self.silent_claims),
+            ("trust in callers", config.untrusted_callers == self.untrusted_callers),
+            ("claim alias", config.claim_alias == self.claims.alias),
+        ] {
+            if !same {
+                return Err(ConfigError::NeedsRestart { what });
+            }
+        }
+        for name in rules.iter().flat_map(CalleeRules::names) {
+            let _ = self.symbols.intern(name);
+        }
+        self.edges.reconfigure(rules, &self.symbols, now);
+        self.switches.build_anew(config.mode);
+        self.tell_start();
+        Ok(())
     }
 
     /// What `source` says of mode and shield, all of it: what it said before is forgotten.
@@ -275,7 +321,7 @@ impl Agent {
     }
 
     /// The edges that this service has used so far.
-    pub fn edges(&self) -> impl Iterator<Item = &Arc<Edge>> {
+    pub fn edges(&self) -> impl Iterator<Item = Arc<Edge>> {
         self.edges.iter()
     }
 
@@ -297,7 +343,7 @@ impl Agent {
         &self.edges
     }
 
-    pub(crate) fn edge_by_id(&self, id: EdgeId) -> Option<&Arc<Edge>> {
+    pub(crate) fn edge_by_id(&self, id: EdgeId) -> Option<Arc<Edge>> {
         self.edges.get(id)
     }
 
@@ -331,7 +377,7 @@ impl Agent {
 
     pub(crate) fn count_untied(&self, edge: &Edge) {
         self.untied.fetch_add(1, Ordering::Relaxed);
-        edge.counters.untied.add();
+        edge.lasting.counters.untied.add();
     }
 
     pub(crate) fn arm_of_untied(&self, headers: &HeaderMap, bits: u64, halvings: u8) -> Arm {

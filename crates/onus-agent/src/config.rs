@@ -125,6 +125,12 @@ pub enum ConfigError {
         /// What was typed.
         procedure: String,
     },
+    /// What a running agent cannot take over.
+    #[error("another {what} needs a restart")]
+    NeedsRestart {
+        /// What is another one.
+        what: &'static str,
+    },
     /// A bound is too small to work with.
     #[error("limit {field} is {value}; allowed is {allowed}")]
     Limit {

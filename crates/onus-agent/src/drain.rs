@@ -38,6 +38,14 @@ impl Tally {
     }
 }
 
+impl From<&Tally> for Drained {
+    /// What a budget has been told that knows of everything so far.
+    fn from(tally: &Tally) -> Self {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Self { calls: read(&tally.calls), successes: read(&tally.successes) }
+    }
+}
+
 impl Drained {
     /// Tells `budget` what has been counted since the last time: each call once, none lost.
     pub(crate) fn drain(&mut self, tally: &Tally, budget: &mut RetryBudget, now: Timestamp) {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
 use onus_core::{Brake, BrakeEvent, EdgeClass, EdgeId, EdgePolicy, EdgeState, Timestamp};
 use onus_learn::{ClassFinding, Declared, Estimator};
@@ -13,7 +14,7 @@ use crate::counters::{Counter, EdgeCounters};
 use crate::drain::{Drained, Tally};
 use crate::given::{GivenClass, Learning};
 use crate::policy::Timeouts;
-use crate::rules::CalleeRules;
+use crate::rules::{CalleeRules, EdgeRules};
 use crate::symbols::{Procedure, Symbol, Symbols};
 use crate::totals::EdgeName;
 
@@ -35,13 +36,20 @@ impl EdgeKey {
     }
 }
 
-/// An edge of this service.
+/// An edge of this service: what was configured for it, and what lasts whatever is configured.
 #[derive(Debug)]
 pub struct Edge {
     pub(crate) id: EdgeId,
     pub(crate) key: EdgeKey,
     pub(crate) policy: EdgePolicy,
     pub(crate) timeouts: Timeouts,
+    declared: Declared,
+    pub(crate) lasting: Arc<Lasting>,
+}
+
+/// What of an edge lasts when it is configured anew.
+#[derive(Debug)]
+pub(crate) struct Lasting {
     pub(crate) tally: Tally,
     pub(crate) counters: EdgeCounters,
     /// When the edge was first used.
@@ -85,28 +93,60 @@ impl Edge {
         given: Option<GivenClass>,
         now: Timestamp,
     ) -> Self {
-        let edge_rules = rules.of(procedure);
-        let declared = Declared { operator: rules.class_override, annotation: rules.annotation };
-        let learning = Learning::new(declared, given, now);
-        let class = learning.finding(now).class;
-        Self {
-            id,
-            key,
-            policy: edge_rules.policy,
-            timeouts: edge_rules.timeouts,
+        let policy = rules.of(procedure).policy;
+        let lasting = Lasting {
             tally: Tally::default(),
             counters: EdgeCounters::default(),
             since: now,
             halvings: AtomicU8::new(0),
             foreign: AtomicBool::new(false),
-            class: AtomicU8::new(class_to_byte(class)),
+            class: AtomicU8::new(class_to_byte(EdgeClass::Unknown)),
             drained_at: AtomicU64::new(now.as_nanos()),
             memory: Mutex::new(Memory {
-                state: EdgeState::new(&edge_rules.policy),
+                state: EdgeState::new(&policy),
                 drained: Drained::default(),
             }),
-            learning: Mutex::new(learning),
+            learning: Mutex::new(Learning::new(given, now)),
+        };
+        Self::under(id, key, rules, procedure, Arc::new(lasting), now)
+    }
+
+    /// The edge with these rules, and with what has lasted of it.
+    fn under(
+        id: EdgeId,
+        key: EdgeKey,
+        rules: &CalleeRules,
+        procedure: &str,
+        lasting: Arc<Lasting>,
+        now: Timestamp,
+    ) -> Self {
+        let EdgeRules { policy, timeouts, .. } = rules.of(procedure);
+        let declared = Declared { operator: rules.class_override, annotation: rules.annotation };
+        let class = lock(&lasting.learning).finding(declared, now).class;
+        lasting.class.store(class_to_byte(class), Ordering::Relaxed);
+        Self { id, key, policy, timeouts, declared, lasting }
+    }
+
+    /// This edge under other rules; `None` where they say the same. A budget stays as it is unless
+    /// it is another one.
+    fn reconfigured(&self, rules: &CalleeRules, procedure: &str, now: Timestamp) -> Option<Self> {
+        let lasting = self.lasting.clone();
+        let edge = Self::under(self.id, self.key, rules, procedure, lasting, now);
+        let same = edge.policy == self.policy
+            && edge.timeouts == self.timeouts
+            && edge.declared == self.declared;
+        if same {
+            return None;
         }
+        let budget = |policy: &EdgePolicy| policy.retry.and_then(|retry| retry.budget);
+        if budget(&edge.policy) != budget(&self.policy) {
+            let mut memory = lock(&self.lasting.memory);
+            memory.state.budget = EdgeState::new(&edge.policy).budget;
+            // It is told of what happens from now on.
+            memory.drained = Drained::from(&self.lasting.tally);
+            self.lasting.drained_at.store(now.as_nanos(), Ordering::Relaxed);
+        }
+        Some(edge)
     }
 
     /// The time limits of a call on this edge.
@@ -131,13 +171,13 @@ impl Edge {
     /// The class that decisions use.
     #[must_use]
     pub fn class(&self) -> EdgeClass {
-        class_from_byte(self.class.load(Ordering::Relaxed))
+        class_from_byte(self.lasting.class.load(Ordering::Relaxed))
     }
 
     /// The class with all that explains it.
     #[must_use]
     pub fn finding(&self, now: Timestamp) -> ClassFinding {
-        lock(&self.learning).finding(now)
+        lock(&self.lasting.learning).finding(self.declared, now)
     }
 
     /// Updates what this process has learned about the edge; the class follows.
@@ -147,11 +187,11 @@ impl Edge {
 
     /// Updates all that the class follows from.
     pub(crate) fn relearn(&self, update: impl FnOnce(&mut Learning), now: Timestamp) -> Learned {
-        let mut learning = lock(&self.learning);
-        let before = learning.finding(now);
+        let mut learning = lock(&self.lasting.learning);
+        let before = learning.finding(self.declared, now);
         update(&mut learning);
-        let finding = learning.finding(now);
-        let in_use = self.class.swap(class_to_byte(finding.class), Ordering::Relaxed);
+        let finding = learning.finding(self.declared, now);
+        let in_use = self.lasting.class.swap(class_to_byte(finding.class), Ordering::Relaxed);
         Learned {
             class_changed: class_from_byte(in_use) != finding.class,
             contradicted: before.contradiction().is_none() && finding.contradiction().is_some(),
@@ -161,21 +201,21 @@ impl Edge {
 
     /// The edge's memory, with a budget that knows of every call so far.
     pub(crate) fn memory(&self, now: Timestamp) -> MutexGuard<'_, Memory> {
-        let mut memory = lock(&self.memory);
+        let mut memory = lock(&self.lasting.memory);
         self.drain(&mut memory, now);
         memory
     }
 
     /// Takes over the share that the brake leaves, and what it has to tell.
     pub(crate) fn follow_brake(&self, brake: &mut Brake) -> Option<BrakeEvent> {
-        self.halvings.store(brake.halvings(), Ordering::Relaxed);
+        self.lasting.halvings.store(brake.halvings(), Ordering::Relaxed);
         brake.take_event()
     }
 
     /// Whether the budget was last told of the calls a second ago. Without a drain each second it
     /// would book the calls of minutes as those of an instant.
     pub(crate) fn is_drain_due(&self, now: Timestamp) -> bool {
-        let drained_at = Timestamp::from_nanos(self.drained_at.load(Ordering::Relaxed));
+        let drained_at = Timestamp::from_nanos(self.lasting.drained_at.load(Ordering::Relaxed));
         now.saturating_since(drained_at) >= DRAIN_INTERVAL
     }
 
@@ -187,20 +227,20 @@ impl Edge {
     /// Counts a call for the budget, if there is one.
     pub(crate) fn count_call(&self) {
         if self.has_budget() {
-            self.tally.call();
+            self.lasting.tally.call();
         }
     }
 
     /// Counts a success for the budget, if there is one.
     pub(crate) fn count_success(&self) {
         if self.has_budget() {
-            self.tally.success();
+            self.lasting.tally.success();
         }
     }
 
     /// Tells the budget of the calls so far, if nobody else is at it.
     pub(crate) fn drain_if_free(&self, now: Timestamp) {
-        let mut memory = match self.memory.try_lock() {
+        let mut memory = match self.lasting.memory.try_lock() {
             Ok(memory) => memory,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return,
@@ -213,10 +253,11 @@ impl Edge {
     /// Each call that starts looks first whether a second has passed, so what was counted since
     /// then was counted within that second, however long ago it is.
     fn drain(&self, memory: &mut Memory, now: Timestamp) {
-        let last = Timestamp::from_nanos(self.drained_at.swap(now.as_nanos(), Ordering::Relaxed));
+        let last =
+            Timestamp::from_nanos(self.lasting.drained_at.swap(now.as_nanos(), Ordering::Relaxed));
         if let Some(budget) = &mut memory.state.budget {
             let counted_at = now.min(last.saturating_add(DRAIN_INTERVAL));
-            memory.drained.drain(&self.tally, budget, counted_at);
+            memory.drained.drain(&self.lasting.tally, budget, counted_at);
         }
     }
 }
@@ -226,12 +267,12 @@ impl Edge {
 pub(crate) struct EdgeTable {
     ids: papaya::HashMap<EdgeKey, EdgeId, RandomState>,
     /// One place for each edge, filled from the front; read without a lock.
-    edges: Box<[OnceLock<Arc<Edge>>]>,
+    edges: Box<[OnceLock<ArcSwap<Edge>>]>,
     /// How many places there are for edges that share nothing.
     limit: usize,
     /// How many places are taken; locked while an edge is added.
     len: Mutex<usize>,
-    rules: Vec<CalleeRules>,
+    rules: ArcSwap<Vec<CalleeRules>>,
     /// What the analysis has said, also of edges that are not used yet.
     given: Mutex<HashMap<EdgeName, GivenClass>>,
     /// Calls that had to share an edge because the table is full.
@@ -248,7 +289,7 @@ impl EdgeTable {
             edges: (0..limit + shared).map(|_| OnceLock::new()).collect(),
             limit,
             len: Mutex::new(0),
-            rules,
+            rules: ArcSwap::from_pointee(rules),
             given: Mutex::default(),
             overflows: Counter::default(),
         }
@@ -264,17 +305,35 @@ impl EdgeTable {
         lock(&self.given).get(name).copied()
     }
 
-    pub(crate) fn rules(&self) -> &[CalleeRules] {
-        &self.rules
+    pub(crate) fn rules(&self) -> Arc<Vec<CalleeRules>> {
+        self.rules.load_full()
     }
 
-    pub(crate) fn get(&self, id: EdgeId) -> Option<&Arc<Edge>> {
-        self.edges.get(id.0 as usize)?.get()
+    pub(crate) fn get(&self, id: EdgeId) -> Option<Arc<Edge>> {
+        self.edges.get(id.0 as usize)?.get().map(ArcSwap::load_full)
     }
 
     /// The edges that exist.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Edge>> {
-        self.edges.iter().map_while(OnceLock::get)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Edge>> {
+        self.edges.iter().map_while(OnceLock::get).map(ArcSwap::load_full)
+    }
+
+    /// Takes other rules over, for the edges that exist too. Calls under way keep to theirs.
+    pub(crate) fn reconfigure(&self, rules: Vec<CalleeRules>, symbols: &Symbols, now: Timestamp) {
+        // No edge is added under the old rules once they are replaced.
+        let _len = lock(&self.len);
+        self.rules.store(Arc::new(rules));
+        let rules = self.rules.load();
+        for place in self.edges.iter().map_while(OnceLock::get) {
+            let edge = place.load();
+            let callee = symbols.name(edge.key.callee);
+            let procedure = edge.key.procedure.display(symbols).to_string();
+            let unnamed = CalleeRules::new(callee);
+            let own = rules.iter().find(|rules| *rules.callee == **callee).unwrap_or(&unnamed);
+            if let Some(edge) = edge.reconfigured(own, &procedure, now) {
+                place.store(Arc::new(edge));
+            }
+        }
     }
 
     pub(crate) fn find(
@@ -284,17 +343,17 @@ impl EdgeTable {
         now: impl FnOnce() -> Timestamp,
     ) -> Arc<Edge> {
         if let Some(edge) = self.known(key) {
-            return edge.clone();
+            return edge;
         }
         if !self.is_full() {
             return self.add(key, symbols, now());
         }
         self.overflows.add();
         let key = self.shared_key(key, symbols);
-        self.known(key).cloned().unwrap_or_else(|| self.add(key, symbols, now()))
+        self.known(key).unwrap_or_else(|| self.add(key, symbols, now()))
     }
 
-    fn known(&self, key: EdgeKey) -> Option<&Arc<Edge>> {
+    fn known(&self, key: EdgeKey) -> Option<Arc<Edge>> {
         let id = *self.ids.pin().get(&key)?;
         self.get(id)
     }
@@ -304,25 +363,30 @@ impl EdgeTable {
         self.edges[self.limit - 1].get().is_some()
     }
 
-    /// Adds an edge. Each shared key has a place, so there is room.
+    /// Adds an edge. Each shared key of the first rules has a place; where other rules have more, the
+    /// last place is for all of them.
     fn add(&self, key: EdgeKey, symbols: &Symbols, now: Timestamp) -> Arc<Edge> {
         let mut len = lock(&self.len);
         // Another thread may have added it, or taken the last place, since it was not found.
         if let Some(edge) = self.known(key) {
-            return edge.clone();
+            return edge;
         }
-        let key = if self.is_full() { self.shared_key(key, symbols) } else { key };
+        let key = match self.edges.len() - *len {
+            0 | 1 => SHARED,
+            _ if self.is_full() => self.shared_key(key, symbols),
+            _ => key,
+        };
         if let Some(edge) = self.known(key) {
-            return edge.clone();
+            return edge;
         }
         let id = EdgeId(*len as u32);
         let name = key.name(symbols);
         let unnamed = CalleeRules::new(&name.callee);
-        let rules =
-            self.rules.iter().find(|rules| *rules.callee == *name.callee).unwrap_or(&unnamed);
+        let all = self.rules.load();
+        let rules = all.iter().find(|rules| *rules.callee == *name.callee).unwrap_or(&unnamed);
         let given = self.given(&name);
         let edge = Arc::new(Edge::new(id, key, rules, &name.procedure, given, now));
-        let edge = self.edges[*len].get_or_init(|| edge).clone();
+        self.edges[*len].get_or_init(|| ArcSwap::new(edge.clone()));
         self.ids.pin().insert(key, id);
         *len += 1;
         edge
@@ -333,8 +397,9 @@ impl EdgeTable {
     fn shared_key(&self, key: EdgeKey, symbols: &Symbols) -> EdgeKey {
         let callee = symbols.name(key.callee);
         let shared = |callee, procedure| EdgeKey { caller: Procedure::OTHER, callee, procedure };
-        let Some(rules) = self.rules.iter().find(|rules| *rules.callee == **callee) else {
-            return shared(Symbol::OTHER, Procedure::OTHER);
+        let all = self.rules.load();
+        let Some(rules) = all.iter().find(|rules| *rules.callee == **callee) else {
+            return SHARED;
         };
         let procedure = match rules.own_name(&key.procedure.display(symbols).to_string()) {
             None => Procedure::OTHER,
@@ -346,6 +411,10 @@ impl EdgeTable {
         shared(key.callee, procedure)
     }
 }
+
+/// What edges share that nothing else stands for.
+const SHARED: EdgeKey =
+    EdgeKey { caller: Procedure::OTHER, callee: Symbol::OTHER, procedure: Procedure::OTHER };
 
 /// Locks, whatever a panic left behind: the states under these locks are plain data.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -410,7 +479,7 @@ mod tests {
         let balance = |now| edge.memory(now).state.budget.as_ref().unwrap().balance(now);
         assert_eq!(balance(at(0)), 1);
         for _ in 0..100 {
-            edge.tally.call();
+            edge.lasting.tally.call();
         }
         assert!(edge.is_drain_due(at(1)));
         edge.drain_if_free(at(1));

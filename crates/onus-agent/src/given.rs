@@ -38,33 +38,32 @@ impl GivenClass {
 /// All that an edge's class follows from.
 #[derive(Debug)]
 pub(crate) struct Learning {
-    declared: Declared,
     /// What this process has learnt by itself.
     pub(crate) own: Estimator,
     pub(crate) given: Option<GivenClass>,
 }
 
 impl Learning {
-    pub(crate) fn new(declared: Declared, given: Option<GivenClass>, now: Timestamp) -> Self {
-        Self { declared, own: Estimator::new(now), given }
+    pub(crate) fn new(given: Option<GivenClass>, now: Timestamp) -> Self {
+        Self { own: Estimator::new(now), given }
     }
 
-    /// The class that decisions use.
+    /// The class that decisions use, where this was said of the edge.
     ///
     /// The word of an operator is nearer in this service's own configuration than in the analysis.
     /// A class that the analysis has learnt is that of all processes; where it knows none, as after
     /// it has lost its memory, what this process has seen goes on to hold.
-    pub(crate) fn finding(&self, now: Timestamp) -> ClassFinding {
+    pub(crate) fn finding(&self, declared: Declared, now: Timestamp) -> ClassFinding {
         let own = self.own.measure(now);
         match self.given {
             Some(given) if given.by_operator => {
-                let operator = self.declared.operator.or(Some(given.class));
-                Declared { operator, ..self.declared }.resolve(own)
+                let operator = declared.operator.or(Some(given.class));
+                Declared { operator, ..declared }.resolve(own)
             }
             Some(given) if given.class != EdgeClass::Unknown => {
-                self.declared.resolve(given.measurement())
+                declared.resolve(given.measurement())
             }
-            Some(_) | None => self.declared.resolve(own),
+            Some(_) | None => declared.resolve(own),
         }
     }
 }
@@ -81,7 +80,7 @@ impl Agent {
         for edge in self.edges() {
             let given = self.edge_table().given(&edge.name(self.symbols()));
             let learned = edge.relearn(|learning| learning.given = given, now);
-            self.tell_learned(edge, &learned);
+            self.tell_learned(&edge, &learned);
         }
     }
 }
@@ -113,11 +112,11 @@ mod tests {
             (optional, given(FailClose, true), FailClose, Authority::Operator),
             (operator, given(FailOpen, true), FailClose, Authority::Operator),
         ] {
-            let mut learning = Learning::new(declared, given, Timestamp::ZERO);
+            let mut learning = Learning::new(given, Timestamp::ZERO);
             let counts =
                 EdgeCounts { failures: 20, isolated: 20, isolated_both: 20, ..Default::default() };
             learning.own.minute(counts, false, Timestamp::ZERO);
-            let finding = learning.finding(Timestamp::ZERO);
+            let finding = learning.finding(declared, Timestamp::ZERO);
             assert_eq!((finding.class, finding.by), (class, by), "{declared:?} {given:?}");
         }
     }

@@ -339,7 +339,7 @@ impl Inbound {
             agent.guarded(|| {
                 progress.call.evidence(failed, |edge, outcome| {
                     if let Some(edge) = agent.edge_by_id(edge) {
-                        edge.counters.teach(outcome, failed);
+                        edge.lasting.counters.teach(outcome, failed);
                     }
                 })
             })
@@ -349,6 +349,11 @@ impl Inbound {
             counters.clean[usize::from(failed)].add();
         }
         agent.forget(self, false, now);
+    }
+
+    /// Files the request with its agent; see [`Agent::file`].
+    pub fn file<'a>(&self, ids: impl Iterator<Item = &'a [u8]>, now: Timestamp) -> Option<Token> {
+        self.0.agent.file(self, ids, now)
     }
 
     /// Whether the request is filed under a token.

@@ -65,7 +65,7 @@ impl Agent {
             if learned.edges.len() <= index {
                 learned.edges.push(EdgeCounts::default());
             }
-            let total = edge.counters.edge_counts();
+            let total = edge.lasting.counters.edge_counts();
             let minute = since(total, std::mem::replace(&mut learned.edges[index], total));
             // Failures that one part survives say nothing of the others.
             if edge.is_shared() {
@@ -73,7 +73,7 @@ impl Agent {
             }
             let frozen = frozen_callers.contains(&edge.key.caller);
             let learned = edge.learn(|memory| memory.minute(minute, frozen, now), now);
-            self.tell_learned(edge, &learned);
+            self.tell_learned(&edge, &learned);
         }
         if !std::mem::replace(&mut learned.named_unused, true) {
             self.tell_unused_policies();

@@ -27,6 +27,7 @@ mod switch;
 pub mod symbols;
 mod totals;
 pub mod trace_context;
+mod view;
 pub mod wire;
 
 pub use onus_core::{
@@ -48,3 +49,4 @@ pub use crate::policy::{PolicyError, RetryPolicy, Timeouts};
 pub use crate::switch::{Source, SwitchError, SwitchFile, Switches, parse_mode};
 pub use crate::symbols::{Procedure, Symbol, Symbols};
 pub use crate::totals::{EdgeName, EdgeTotals, ProcedureTotals, RetryTotals};
+pub use crate::view::EdgeView;

@@ -67,7 +67,7 @@ impl Outbound {
         headers: &HeaderMap,
         now: impl Fn() -> Timestamp,
     ) -> Self {
-        let halvings = edge.halvings.load(Ordering::Relaxed);
+        let halvings = edge.lasting.halvings.load(Ordering::Relaxed);
         let identity = CallIdentity { callee: edge.key.callee, head: start.head, body: start.body };
         let carried = Carried::by(headers);
         let terms = |tied: Option<&Inbound>| {
@@ -90,7 +90,7 @@ impl Outbound {
         let begin = |tied: Option<&Inbound>, repeated| {
             let mut call = match repeated {
                 Some(tries) => {
-                    edge.counters.repeats.add();
+                    edge.lasting.counters.repeats.add();
                     OutboundCall::repeated(terms(tied), tries)
                 }
                 None => {
@@ -219,7 +219,7 @@ impl Outbound {
             inbound.on_attempt(*slot, self.call.tries());
         }
         if let Some((cause, shadow)) = self.retry {
-            let counters = self.edge.counters.arm(self.arm());
+            let counters = self.edge.lasting.counters.arm(self.arm());
             counters.retries[cause.place()].add();
             if let Some(shadow) = shadow {
                 counters.shadows[shadow.place()].add();
@@ -283,7 +283,9 @@ impl Outbound {
                 let hops = text.hops.unwrap_or(0);
                 self.origin = text.origin.map(|service| Box::new(Origin { service, hops }));
             }
-            ParsedClaim::Invalid(why) => self.edge.counters.invalid_claims[why.place()].add(),
+            ParsedClaim::Invalid(why) => {
+                self.edge.lasting.counters.invalid_claims[why.place()].add()
+            }
             ParsedClaim::Absent => {}
         }
         failure
@@ -294,7 +296,7 @@ impl Outbound {
         let more = seen.is_some_and(|seen| seen > self.call.tries().attempts);
         if more
             && self.edge.policy.declared.is_none()
-            && !self.edge.foreign.swap(true, Ordering::Relaxed)
+            && !self.edge.lasting.foreign.swap(true, Ordering::Relaxed)
         {
             self.agent().tell_foreign_retries(&self.edge);
         }
@@ -302,7 +304,7 @@ impl Outbound {
 
     /// Books what was decided. A call that ends without a word of its callee has no outcome.
     fn book(&mut self, verdict: &Verdict, has_outcome: bool) {
-        let counters = self.edge.counters.arm(self.arm());
+        let counters = self.edge.lasting.counters.arm(self.arm());
         match verdict {
             Verdict::Retry(retry) => {
                 self.retry = Some((retry.cause, retry.shadow));
@@ -447,7 +449,7 @@ impl Outbound {
 
 impl Drop for Outbound {
     fn drop(&mut self) {
-        let counters = self.edge.counters.arm(self.arm());
+        let counters = self.edge.lasting.counters.arm(self.arm());
         match self.stage {
             Stage::Unsent | Stage::Open => {
                 counters.abandoned.add();

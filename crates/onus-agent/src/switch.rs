@@ -201,12 +201,20 @@ fn parse_shield(text: &str) -> Option<Duration> {
 /// The switches of a service: what each source said, and what follows, read without a lock.
 #[derive(Debug)]
 pub(crate) struct Switchboard {
-    built: Mode,
-    said: Mutex<[Option<Said>; 3]>,
+    said: Mutex<Words>,
     /// The mode in force, as a number; see [`mode_to_bits`].
     mode: AtomicU32,
     /// When the shield in force ends, in nanoseconds; zero for none.
     shield_until: AtomicU64,
+}
+
+/// What was said of mode and shield, and by whom.
+#[derive(Debug)]
+struct Words {
+    /// By whoever built the agent.
+    built: Mode,
+    /// By each source.
+    by: [Option<Said>; 3],
 }
 
 #[derive(Debug)]
@@ -228,8 +236,7 @@ const WORDS_MAX: usize = 128;
 impl Switchboard {
     pub(crate) fn new(built: Mode) -> Self {
         Self {
-            built,
-            said: Mutex::default(),
+            said: Mutex::new(Words { built, by: Default::default() }),
             mode: AtomicU32::new(mode_to_bits(built)),
             shield_until: AtomicU64::new(0),
         }
@@ -253,13 +260,24 @@ impl Switchboard {
     /// unless a stronger one takes it down.
     pub(crate) fn set(&self, source: Source, switches: &Switches, now: Timestamp) {
         let mut said = lock(&self.said);
-        said[source as usize] = (*switches != Switches::default()).then(|| Said {
+        said.by[source as usize] = (*switches != Switches::default()).then(|| Said {
             switches: switches.shortened(),
             shield_until: switches.shield.map(|time| now.saturating_add(time)),
         });
-        let strongest = said.iter().rev().flatten().find_map(|said| said.switches.mode);
-        let mode = strongest.unwrap_or(self.built);
-        let strongest_first = said.iter().rev().flatten();
+        self.follow(&said);
+    }
+
+    /// Replaces the mode where no source says another.
+    pub(crate) fn build_anew(&self, built: Mode) {
+        let mut said = lock(&self.said);
+        said.built = built;
+        self.follow(&said);
+    }
+
+    fn follow(&self, said: &Words) {
+        let strongest = said.by.iter().rev().flatten().find_map(|said| said.switches.mode);
+        let mode = strongest.unwrap_or(said.built);
+        let strongest_first = said.by.iter().rev().flatten();
         let standing = strongest_first.take_while(|said| !said.takes_shield_down());
         let shield = standing.filter_map(|said| said.shield_until).max().unwrap_or_default();
         self.mode.store(mode_to_bits(mode), Ordering::Relaxed);
@@ -269,7 +287,7 @@ impl Switchboard {
     /// What each source says that says anything.
     pub(crate) fn said(&self) -> Vec<(Source, Switches)> {
         let said = lock(&self.said);
-        let sources = Source::ALL.into_iter().zip(said.iter());
+        let sources = Source::ALL.into_iter().zip(said.by.iter());
         sources
             .filter_map(|(source, said)| Some((source, said.as_ref()?.switches.clone())))
             .collect()

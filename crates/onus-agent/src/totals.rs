@@ -78,7 +78,7 @@ impl Edge {
     /// What the edge has seen since the start.
     #[must_use]
     pub fn totals(&self) -> EdgeTotals {
-        let counters = &self.counters;
+        let counters = &self.lasting.counters;
         let outcomes = [EdgeOutcome::Ok, EdgeOutcome::FailedAlone, EdgeOutcome::FailedJointly];
         let mut totals = EdgeTotals {
             requests: outcomes.map(|outcome| {
@@ -119,7 +119,7 @@ impl Edge {
     /// Whether a layer below was seen to retry that nobody declared.
     #[must_use]
     pub fn has_foreign_retries(&self) -> bool {
-        self.foreign.load(Ordering::Relaxed)
+        self.lasting.foreign.load(Ordering::Relaxed)
     }
 
     /// Whether a method that is not idempotent may be retried on the edge.

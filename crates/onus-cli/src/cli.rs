@@ -21,6 +21,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Config(ConfigOptions),
     Demo(DemoOptions),
     Model(ModelOptions),
     Simulate(SimulateOptions),
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Graph(GraphOptions),
     Report(ReportOptions),
     Check(CheckOptions),
+    Proxy(ProxyOptions),
 }
 
 /// Show a retry storm, and ownership stopping it, on real HTTP or gRPC traffic
@@ -93,6 +95,10 @@ pub(crate) struct DemoOptions {
     /// failures that it survives, the radius of the chain, and the report of the incident
     #[arg(long, conflicts_with_all = ["fail", "failure_rate", "bad_keys", "hang", "context_loss", "no_retries", "no_claims", "shield", "observe"])]
     pub(crate) analysis: bool,
+
+    /// Services that know nothing of Onus, with a sidecar process beside each
+    #[arg(long, conflicts_with = "analysis")]
+    pub(crate) sidecar: bool,
 
     /// How the services talk
     #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Wire::Http1)]
@@ -237,6 +243,44 @@ pub(crate) enum Format {
     Json,
     /// For spreadsheets
     Csv,
+}
+
+/// Check and explain configurations of the sidecar
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus config validate onus.yaml")]
+pub(crate) struct ConfigOptions {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check a file: nothing is printed if it can be used, else the line that cannot
+    Validate {
+        /// The configuration
+        file: PathBuf,
+    },
+    /// Print a file with every default
+    Show {
+        /// The configuration
+        file: PathBuf,
+    },
+    /// Print a file with every setting and what each is for
+    Example,
+    /// Print the JSON schema, for editors
+    Schema,
+}
+
+/// Run the sidecar: error ownership for the service beside it, in any language
+///
+/// Requests come through its inbound listener to the application, calls of the application go
+/// through its outbound listener to their callees.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus proxy --config onus.yaml")]
+pub(crate) struct ProxyOptions {
+    /// The configuration
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
 }
 
 /// How a result is printed.

@@ -59,6 +59,8 @@ impl Exit {
                 | DemoError::TwoServices { .. }
                 | DemoError::UnknownCallee { .. }
                 | DemoError::Config { .. }
+                | DemoError::Circle { .. }
+                | DemoError::Sidecar { .. }
                 | DemoError::Listen(_)
                 | DemoError::Count { .. },
             )

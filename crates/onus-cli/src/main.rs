@@ -8,6 +8,7 @@ mod analysis;
 mod audit;
 mod check;
 mod cli;
+mod config;
 mod demo;
 mod exit;
 mod files;
@@ -17,6 +18,7 @@ mod logging;
 mod model;
 mod now;
 mod promql;
+mod proxy;
 mod radius;
 mod report;
 mod simulate;
@@ -33,8 +35,9 @@ use crate::exit::Exit;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    logging::start();
+    logging::start(matches!(cli.command, Command::Proxy(_)));
     let result = match cli.command {
+        Command::Config(options) => config::run(&options).map(|()| Exit::Done),
         Command::Demo(options) => demo::run(&options).map(|()| Exit::Done),
         Command::Model(options) => model::run(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Graph(options) => analysis::graph(&options).map(|()| Exit::Done),
         Command::Report(options) => report::run(&options).map(|()| Exit::Done),
         Command::Check(options) => check::run(&options),
+        Command::Proxy(options) => proxy::run(&options).map(|()| Exit::Done),
     };
     Exit::from_result(result).into()
 }

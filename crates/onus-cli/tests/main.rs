@@ -4,6 +4,7 @@ mod analysis;
 mod audit;
 mod demo;
 mod model;
+mod proxy;
 mod simulate;
 mod tidy;
 mod traces;

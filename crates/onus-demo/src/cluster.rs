@@ -1,11 +1,13 @@
 //! A topology that runs on loopback.
 
+use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -16,12 +18,12 @@ use tokio::task::JoinSet;
 use tower::{Layer, service_fn};
 
 use crate::callee::Callee;
+use crate::carried::Carried;
 use crate::error::DemoError;
-use crate::key::Key;
 use crate::load::{self, Load, Report};
-use crate::protocol::Protocol;
+use crate::protocol::{AnswerBody, Protocol};
 use crate::server::{self, COUNT, COUNT_BY_KEY};
-use crate::service::Service;
+use crate::service::{NoAnswer, Service};
 use crate::settled::AtWork;
 use crate::topology::{Coverage, ServiceConfig, Topology};
 
@@ -30,9 +32,11 @@ use crate::topology::{Coverage, ServiceConfig, Topology};
 pub struct Cluster {
     addresses: Vec<(String, SocketAddr)>,
     handles: Vec<Onus>,
+    /// Where clients find the first service.
+    pub(crate) entry: SocketAddr,
     protocol: Protocol,
-    at_work: AtWork,
-    _servers: JoinSet<()>,
+    pub(crate) at_work: AtWork,
+    pub(crate) servers: JoinSet<()>,
 }
 
 impl Cluster {
@@ -42,21 +46,7 @@ impl Cluster {
     ///
     /// A name that leads nowhere, a configuration that Onus refuses, a socket that cannot be had.
     pub async fn start(topology: &Topology) -> Result<Self, DemoError> {
-        topology.check()?;
-        let mut addresses = Vec::new();
-        let mut listeners = Vec::new();
-        for service in &topology.services {
-            let (listener, address) = listen().map_err(DemoError::Listen)?;
-            addresses.push((service.name.clone(), address));
-            listeners.push(listener);
-        }
-        let mut cluster = Self {
-            addresses,
-            handles: Vec::new(),
-            protocol: topology.protocol,
-            at_work: AtWork::nobody(),
-            _servers: JoinSet::new(),
-        };
+        let (mut cluster, listeners) = Self::bind(topology)?;
         for (seed, (service, listener)) in
             (topology.seed..).zip(topology.services.iter().zip(listeners))
         {
@@ -65,14 +55,35 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// Takes a socket for each service.
+    pub(crate) fn bind(topology: &Topology) -> Result<(Self, Vec<TcpListener>), DemoError> {
+        topology.check()?;
+        let mut addresses = Vec::new();
+        let mut listeners = Vec::new();
+        for service in &topology.services {
+            let (listener, address) = listen().map_err(DemoError::Listen)?;
+            addresses.push((service.name.clone(), address));
+            listeners.push(listener);
+        }
+        let cluster = Self {
+            entry: addresses[0].1,
+            addresses,
+            handles: Vec::new(),
+            protocol: topology.protocol,
+            at_work: AtWork::nobody(),
+            servers: JoinSet::new(),
+        };
+        Ok((cluster, listeners))
+    }
+
     /// Sends requests to the first service, and waits until nobody is at work any more.
     ///
     /// # Errors
     ///
     /// Onus refuses to be the client.
     pub async fn send(&self, load: Load) -> Result<Report, DemoError> {
-        let (entry, address) = &self.addresses[0];
-        let report = load::send(entry, self.protocol, *address, load).await?;
+        let (entry, _) = &self.addresses[0];
+        let report = load::send(entry, self.protocol, self.entry, load).await?;
         self.settled().await;
         Ok(report)
     }
@@ -80,6 +91,11 @@ impl Cluster {
     /// Waits until nobody is at work any more. Handlers may go on when their callers have gone.
     pub async fn settled(&self) {
         self.at_work.settled().await;
+    }
+
+    /// How the services talk.
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// Where each service listens, in the topology's order.
@@ -144,34 +160,41 @@ impl Cluster {
         });
         let callees = callees.collect();
         let at_work = self.at_work.clone();
-        let service = Arc::new(Service::new(config.clone(), protocol, callees, seed, at_work));
-        let handler = service_fn({
-            let service = service.clone();
-            move |request: Request<Incoming>| {
-                let service = service.clone();
-                async move {
-                    let (head, body) = request.into_parts();
-                    // A request that is not all there is its caller's affair.
-                    let _ = body.collect().await;
-                    service.handle(Key::read(&head.headers)).await
-                }
-            }
-        });
+        let service = Service::new(config.clone(), protocol, callees, seed, at_work, false);
+        let service = Arc::new(service);
+        let handler = service_fn(handler(service.clone()));
         match config.coverage {
             Coverage::Correlated | Coverage::ContextLost => {
                 let stack = onus.inbound().layer(handler);
-                self._servers.spawn(server::serve(listener, service, stack));
+                self.servers.spawn(server::serve(listener, Some(service), stack));
             }
             Coverage::NonCooperative => {
-                self._servers.spawn(server::serve(listener, service, handler));
+                self.servers.spawn(server::serve(listener, Some(service), handler));
             }
         }
         Ok(())
     }
 }
 
+/// What a service does with a request from a socket.
+pub(crate) fn handler(
+    service: Arc<Service>,
+) -> impl Fn(Request<Incoming>) -> Handled + Clone + Send + 'static {
+    move |request| {
+        let service = service.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            // A request that is not all there is its caller's affair.
+            let _ = body.collect().await;
+            service.handle(Carried::read(&head.headers)).await
+        })
+    }
+}
+
+type Handled = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, NoAnswer>> + Send>>;
+
 /// Listens on a free port.
-fn listen() -> io::Result<(TcpListener, SocketAddr)> {
+pub(crate) fn listen() -> io::Result<(TcpListener, SocketAddr)> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
     let listener = socket.listen(BACKLOG)?;

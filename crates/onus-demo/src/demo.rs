@@ -10,6 +10,7 @@ use crate::load::Report;
 use crate::node::{Node, PerNode};
 use crate::policy::Policy;
 use crate::protocol::Protocol;
+use crate::sidecars::Sidecars;
 use crate::topology::{Coverage, Topology};
 
 /// What is to be shown.
@@ -145,6 +146,25 @@ impl Demo {
     pub async fn run(&self, policy: Policy) -> Result<Run, DemoError> {
         self.check()?;
         let cluster = Cluster::start(&self.topology(policy)).await?;
+        self.run_on(cluster, policy).await
+    }
+
+    /// Runs `policy` on services of its own that have no layers, with a sidecar beside each.
+    ///
+    /// # Errors
+    ///
+    /// What [`Self::check`] finds, or what keeps the services or the sidecars from starting.
+    pub async fn run_beside(
+        &self,
+        policy: Policy,
+        sidecars: &mut impl Sidecars,
+    ) -> Result<Run, DemoError> {
+        self.check()?;
+        let cluster = Cluster::start_beside(&self.topology(policy), sidecars).await?;
+        self.run_on(cluster, policy).await
+    }
+
+    async fn run_on(&self, cluster: Cluster, policy: Policy) -> Result<Run, DemoError> {
         let report = cluster.send(self.load(policy)).await?;
         let mut handled = PerNode::default();
         for (node, count) in Node::ALL.into_iter().zip(cluster.counts().await?) {

@@ -39,6 +39,21 @@ pub enum DemoError {
         #[source]
         source: ConfigError,
     },
+    /// A sidecar has to know where those are that its service calls.
+    #[error("start sidecars beside services that call each other in a circle through {service:?}")]
+    Circle {
+        /// One of them.
+        service: String,
+    },
+    /// A sidecar does not start.
+    #[error("start the sidecar of {service:?}")]
+    Sidecar {
+        /// The service.
+        service: String,
+        /// What is wrong.
+        #[source]
+        source: io::Error,
+    },
     /// A socket cannot be had.
     #[error("listen on loopback")]
     Listen(#[source] io::Error),

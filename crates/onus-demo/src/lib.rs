@@ -5,7 +5,9 @@
 //! of `onus demo`, with what is expected of it. The services are ordinary ones with the layers of
 //! `onus` around them: nothing in here decides anything about retries.
 
+mod beside;
 mod callee;
+mod carried;
 mod client;
 mod cluster;
 mod demo;
@@ -18,10 +20,12 @@ mod node;
 mod pace;
 mod policy;
 mod protocol;
+mod relay;
 mod retry_layer;
 mod server;
 mod service;
 mod settled;
+mod sidecars;
 mod topology;
 
 pub use crate::cluster::Cluster;
@@ -33,4 +37,5 @@ pub use crate::node::{Node, PerNode, UnknownNode};
 pub use crate::policy::Policy;
 pub use crate::protocol::{Protocol, Status};
 pub use crate::retry_layer::RetryLayer;
+pub use crate::sidecars::{Beside, Sidecar, Sidecars};
 pub use crate::topology::{CallOrder, CalleeConfig, Coverage, ServiceConfig, Topology};

@@ -11,6 +11,7 @@ use onus::{CallOutcome, CalleeClaim, ErrorSet, Onus};
 use tokio::task::JoinSet;
 
 use crate::callee::Callee;
+use crate::carried::Carried;
 use crate::error::DemoError;
 use crate::key::Key;
 use crate::protocol::{Protocol, Status};
@@ -167,7 +168,7 @@ async fn client(callee: Callee, sent: Arc<AtomicU64>, requests: u64) -> Report {
 }
 
 async fn request(callee: &Callee, key: Key) -> Result<(), SeenError> {
-    let Ok(response) = callee.send(Some(key)).await else { return Err(SeenError::SILENCE) };
+    let Ok(response) = callee.send(&Carried::of(key)).await else { return Err(SeenError::SILENCE) };
     let (head, body) = response.into_parts();
     let Ok(body) = body.collect().await else { return Err(SeenError::SILENCE) };
     let status = callee.status(&head, body.trailers());

@@ -1,5 +1,7 @@
 //! The retry policies that the demo compares.
 
+use std::time::Duration;
+
 use onus::Mode;
 
 /// A retry policy of all services together.
@@ -79,3 +81,7 @@ impl Policy {
         }
     }
 }
+
+/// Nothing is overloaded here that a longer wait would spare.
+pub(crate) const BACKOFF: (Duration, Duration) =
+    (Duration::from_millis(1), Duration::from_millis(5));

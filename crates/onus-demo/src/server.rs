@@ -24,8 +24,8 @@ pub(crate) const COUNT: &str = "/count";
 /// The path under which it tells the same for each key, in a line.
 pub(crate) const COUNT_BY_KEY: &str = "/count/by-key";
 
-/// Serves `stack`, which ends in `service`, until dropped.
-pub(crate) async fn serve<S, B>(listener: TcpListener, service: Arc<Service>, stack: S)
+/// Serves `stack`, which ends in `service` if there is one, until dropped.
+pub(crate) async fn serve<S, B>(listener: TcpListener, service: Option<Arc<Service>>, stack: S)
 where
     S: TowerService<Request<Incoming>, Response = Response<B>, Error = NoAnswer>,
     S: Clone + Send + 'static,
@@ -47,7 +47,7 @@ where
     }
 }
 
-async fn connection<S, B>(stream: TcpStream, service: Arc<Service>, stack: S)
+async fn connection<S, B>(stream: TcpStream, service: Option<Arc<Service>>, stack: S)
 where
     S: TowerService<Request<Incoming>, Response = Response<B>, Error = NoAnswer>,
     S: Clone + Send + 'static,
@@ -58,11 +58,11 @@ where
     // Without it a small answer waits for the caller's acknowledgement; it is slower, not wrong.
     let _ = stream.set_nodelay(true);
     let front = service_fn(move |request: Request<Incoming>| {
-        let told = match request.uri().path() {
+        let told = service.as_ref().and_then(|service| match request.uri().path() {
             COUNT => Some(service.handled().to_string()),
             COUNT_BY_KEY => Some(service.handled_by_key().map(|count| count.to_string()).join(" ")),
             _ => None,
-        };
+        });
         let mut stack = stack.clone();
         async move {
             Ok::<_, NoAnswer>(match told {

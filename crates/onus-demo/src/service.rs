@@ -4,11 +4,12 @@ use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::{Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use onus::InboundScope;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::callee::Callee;
+use crate::carried::Carried;
 use crate::fault::{Arrived, What};
 use crate::key::Key;
 use crate::protocol::{AnswerBody, Protocol};
@@ -25,6 +26,8 @@ pub(crate) struct Service {
     by_key: [AtomicU64; Key::COUNT],
     random: Mutex<fastrand::Rng>,
     at_work: AtWork,
+    /// Whether others reach it through a sidecar.
+    beside_sidecar: bool,
 }
 
 impl Service {
@@ -34,10 +37,12 @@ impl Service {
         callees: Vec<Callee>,
         seed: u64,
         at_work: AtWork,
+        beside_sidecar: bool,
     ) -> Self {
         let random = Mutex::new(fastrand::Rng::with_seed(seed));
         let by_key = array::from_fn(|_| AtomicU64::new(0));
-        Self { config, protocol, callees, handled: AtomicU64::new(0), by_key, random, at_work }
+        let handled = AtomicU64::new(0);
+        Self { config, protocol, callees, handled, by_key, random, at_work, beside_sidecar }
     }
 
     /// Requests that have arrived at the handler.
@@ -50,25 +55,36 @@ impl Service {
         array::from_fn(|key| self.by_key[key].load(Ordering::Relaxed))
     }
 
-    /// Handles a request with this key.
+    /// Handles a request.
     pub(crate) async fn handle(
         self: Arc<Self>,
-        key: Option<Key>,
+        carried: Carried,
     ) -> Result<Response<AnswerBody>, NoAnswer> {
-        let arrived = self.count(key);
+        let arrived = self.count(carried.key);
         if self.happens(What::Hangs, arrived) {
             return std::future::pending().await;
         }
-        let work = self.clone().work(arrived);
+        let work = self.clone().work(arrived, carried);
         let status =
             if self.config.detached { finished(onus::spawn(work)).await } else { work.await };
         if self.happens(What::Closes, arrived) {
-            return Err(NoAnswer);
+            return self.lost();
         }
         if self.happens(What::Stalls, arrived) {
             return std::future::pending().await;
         }
         Ok(self.protocol.answer(status, self.config.head_first))
+    }
+
+    /// No answer. Where a sidecar would make one instead, what is in front of it is told to lose
+    /// the answer.
+    fn lost(&self) -> Result<Response<AnswerBody>, NoAnswer> {
+        if !self.beside_sidecar {
+            return Err(NoAnswer);
+        }
+        let mut answer = self.protocol.answer(StatusCode::BAD_GATEWAY, false);
+        answer.headers_mut().insert(LOST, HeaderValue::from_static("1"));
+        Ok(answer)
     }
 
     fn count(&self, key: Option<Key>) -> Arrived {
@@ -78,7 +94,7 @@ impl Service {
         Arrived { number: self.handled.fetch_add(1, Ordering::Relaxed) + 1, key }
     }
 
-    async fn work(self: Arc<Self>, request: Arrived) -> StatusCode {
+    async fn work(self: Arc<Self>, request: Arrived, carried: Carried) -> StatusCode {
         let _working = self.at_work.start();
         let error = |status| match self.happens(What::NotImplemented, request) {
             true => StatusCode::NOT_IMPLEMENTED,
@@ -87,10 +103,12 @@ impl Service {
         if self.happens(What::FailsAtOnce, request) {
             return error(StatusCode::INTERNAL_SERVER_ERROR);
         }
-        let calls = self.clone().calls(request.key);
         let can_answer = match self.config.coverage {
-            Coverage::Correlated | Coverage::NonCooperative => calls.await,
-            Coverage::ContextLost => finished(tokio::spawn(calls)).await,
+            Coverage::Correlated | Coverage::NonCooperative => self.clone().calls(carried).await,
+            Coverage::ContextLost => {
+                let calls = self.clone().calls(carried.without_context());
+                finished(tokio::spawn(calls)).await
+            }
         };
         if !can_answer {
             error(StatusCode::BAD_GATEWAY)
@@ -102,11 +120,11 @@ impl Service {
     }
 
     /// Makes all calls; whether the service can answer after them.
-    async fn calls(self: Arc<Self>, key: Option<Key>) -> bool {
+    async fn calls(self: Arc<Self>, carried: Carried) -> bool {
         match self.config.order {
             CallOrder::Sequential => {
                 for callee in &self.callees {
-                    if !callee.call(key).await {
+                    if !callee.call(&carried).await {
                         return false;
                     }
                 }
@@ -115,8 +133,8 @@ impl Service {
             CallOrder::Parallel => {
                 let mut calls = JoinSet::new();
                 for index in 0..self.callees.len() {
-                    let service = self.clone();
-                    let call = async move { service.callees[index].call(key).await };
+                    let (service, carried) = (self.clone(), carried.clone());
+                    let call = async move { service.callees[index].call(&carried).await };
                     calls.spawn(InboundScope::current().wrap(call));
                 }
                 calls.join_all().await.into_iter().all(|can_answer| can_answer)
@@ -148,3 +166,6 @@ async fn finished<T>(task: JoinHandle<T>) -> T {
         },
     }
 }
+
+/// Marks an answer that nobody is to see.
+pub(crate) const LOST: HeaderName = HeaderName::from_static("demo-lost");

@@ -6,6 +6,7 @@ use onus::{Annotation, ErrorSet, Mode, RetryPolicy};
 
 use crate::error::DemoError;
 use crate::fault::Fault;
+use crate::policy;
 use crate::protocol::Protocol;
 use crate::retry_layer::RetryLayer;
 
@@ -184,7 +185,7 @@ impl CalleeConfig {
 
     pub(crate) fn policy(&self) -> RetryPolicy {
         let mut policy = RetryPolicy::articles(self.attempts).errors(self.errors);
-        policy = policy.backoff(BACKOFF.0, BACKOFF.1);
+        policy = policy.backoff(policy::BACKOFF.0, policy::BACKOFF.1);
         policy = match self.budget_percent {
             Some(percent) => policy.budget_percent(percent).budget_min_per_second(0),
             None => policy.no_budget(),
@@ -196,6 +197,3 @@ impl CalleeConfig {
         policy.no_probes()
     }
 }
-
-/// Nothing is overloaded here that a longer wait would spare.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(5));

@@ -52,6 +52,7 @@
 //! | say what is retried, how often and within which time | [`RetryPolicy`], [`ErrorSet`] |
 //! | wrap what is served | [`Onus::inbound`], [`InboundLayer`] |
 //! | wrap a client | [`Onus::outbound`], [`Onus::outbound_by`], [`OutboundLayer`] |
+//! | host the layers beside an application in another process | [`Correlation`] |
 //! | name a route template | [`Procedure`] |
 //! | keep the request in other tasks | [`spawn()`], [`InboundScope`] |
 //! | read why a call failed | [`CallOutcome`], [`Stop`], [`Origin`] |
@@ -63,6 +64,7 @@
 
 mod answer;
 mod clock;
+mod correlation;
 #[cfg(feature = "hyper")]
 pub mod hyper;
 pub mod inbound;
@@ -83,12 +85,20 @@ mod told;
 pub mod tonic;
 
 pub use onus_agent::{
-    Annotation, Arm, CallError, CallOutcome, CalleeClaim, ConfigError, EdgeClass, ErrorSet, Limits,
-    Mode, Origin, PolicyError, RetryPolicy, Share, Source, Stop, SwitchError, SwitchFile, Switches,
+    Annotation, Arm, CallError, CallOutcome, CalleeClaim, ConfigError, EdgeClass, EdgeView,
+    ErrorSet, Limits, Mode, Origin, PolicyError, RetryPolicy, Share, Source, Stop, SwitchError,
+    SwitchFile, Switches,
 };
+
+/// The text of claims, for hosts that show it to people.
+pub mod claim {
+    pub use onus_agent::wire::{ClaimHeaders, ClaimText, ParsedClaim};
+    pub use onus_agent::{Claim, ClaimReason};
+}
 
 pub use prometheus_client;
 
+pub use crate::correlation::Correlation;
 pub use crate::inbound::{InboundLayer, InboundService};
 pub use crate::onus::{Onus, OnusBuilder};
 pub use crate::outbound::{AttemptError, OutboundLayer, OutboundService};

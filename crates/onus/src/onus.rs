@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use http::HeaderName;
 use onus_agent::{
-    Agent, AgentConfig, Annotation, ConfigError, EdgeClass, ErrorSet, Limits, Mode, RetryPolicy,
-    Share, Source, SwitchError, SwitchFile, Switches,
+    Agent, AgentConfig, Annotation, ConfigError, EdgeClass, EdgeView, ErrorSet, Limits, Mode,
+    RetryPolicy, Share, Source, SwitchError, SwitchFile, Switches,
 };
 
 use crate::clock::Clock;
@@ -111,6 +111,32 @@ impl Onus {
     pub fn register_metrics(&self, registry: &mut prometheus_client::registry::Registry) {
         let clock = self.0.clock;
         self.0.agent.register_metrics(registry, move || clock.now());
+    }
+
+    /// Takes another configuration over while requests go on: policies, declared retries, classes said
+    /// by people and the mode. Budgets, learned classes, counters and the layers themselves last; a
+    /// request that is under way keeps to what was in force when it called.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be meant, or that needs a restart: the service's name, silent
+    /// claims, trust in callers, the claim alias and the bounds. Nothing is changed then.
+    pub fn reconfigure(&self, builder: OnusBuilder) -> Result<(), ConfigError> {
+        if let Some(mistake) = builder.mistake {
+            return Err(mistake);
+        }
+        let (per_request, total) = builder.replay;
+        let same = self.0.replay.per_request() == per_request && self.0.replay.total() == total;
+        if !same {
+            return Err(ConfigError::NeedsRestart { what: "bound of replay memory" });
+        }
+        self.0.agent.reconfigure(&builder.config, self.0.clock.now())
+    }
+
+    /// All edges that this service has used, for people.
+    #[must_use]
+    pub fn edges(&self) -> Vec<EdgeView> {
+        self.0.agent.edge_views(self.0.clock.now())
     }
 
     /// The agent behind the layers, for hosts that are not made of them.

@@ -15,21 +15,50 @@ use crate::told::told;
 /// let request = http::Request::get("/pay/17").extension(onus::Procedure::route("/pay/{id}"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Procedure(Cow<'static, str>);
+pub struct Procedure(Template);
+
+#[derive(Clone, Debug)]
+enum Template {
+    Own(Cow<'static, str>),
+    Shared(Arc<str>),
+}
 
 impl Procedure {
     /// The route with this template. Raw paths would make one procedure of each id.
     #[must_use]
     pub fn route(template: impl Into<Cow<'static, str>>) -> Self {
-        Self(template.into())
+        Self(Template::Own(template.into()))
+    }
+
+    /// The route with a template that is told for many requests; its clones share the text.
+    #[must_use]
+    pub fn shared(template: impl Into<Arc<str>>) -> Self {
+        Self(Template::Shared(template.into()))
     }
 
     /// The template.
     #[must_use]
     pub fn template(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
+
+impl Template {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Own(text) => text,
+            Self::Shared(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Template {}
 
 /// The head of a request, as functions see it that tell callees and procedures.
 #[derive(Clone, Copy, Debug)]

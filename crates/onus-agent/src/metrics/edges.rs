@@ -1,6 +1,7 @@
 //! The families of the edges: calls, retries made and not made, evidence, budgets.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use onus_core::{Arm, CalleeClaim, Claim, EdgeClass, EdgeOutcome, RetryCause, Stop, Timestamp};
@@ -8,7 +9,7 @@ use onus_core::{Arm, CalleeClaim, Claim, EdgeClass, EdgeOutcome, RetryCause, Sto
 use super::family::{Labels, Page};
 use crate::agent::Agent;
 use crate::counters::{Counter, Place};
-use crate::edges::Edge;
+use crate::edges::{Edge, EdgeKey};
 use crate::symbols::Procedure;
 use crate::wire::InvalidClaim;
 
@@ -21,16 +22,16 @@ pub(super) fn encode(agent: &Agent, now: Timestamp, page: &mut Page<'_>) -> fmt:
     evidence(&rows, page)?;
     invalid_claims(&rows, page)?;
     let help = "Calls that went on after a failed call which the application repeats.";
-    single(&rows, page, "onus_repeats", help, |edge| &edge.counters.repeats)?;
+    single(&rows, page, "onus_repeats", help, |edge| &edge.lasting.counters.repeats)?;
     let help = "Calls that could not be tied to the request they were made for.";
-    single(&rows, page, "onus_untied_calls", help, |edge| &edge.counters.untied)?;
+    single(&rows, page, "onus_untied_calls", help, |edge| &edge.lasting.counters.untied)?;
     classes(&rows, page)?;
     budgets(&rows, now, page)?;
     gates_and_brakes(&rows, now, page)
 }
 
 struct Row<'a> {
-    edge: &'a Edge,
+    edge: Arc<Edge>,
     caller: &'a str,
     caller_method: String,
     callee: &'a str,
@@ -38,14 +39,15 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(agent: &'a Agent, edge: &'a Edge) -> Self {
+    fn new(agent: &'a Agent, edge: Arc<Edge>) -> Self {
         let symbols = agent.symbols();
+        let EdgeKey { caller, callee, procedure } = edge.key;
         Self {
             edge,
             caller: agent.service(),
-            caller_method: edge.key.caller.display(symbols).to_string(),
-            callee: symbols.name(edge.key.callee),
-            callee_method: edge.key.procedure.display(symbols).to_string(),
+            caller_method: caller.display(symbols).to_string(),
+            callee: symbols.name(callee),
+            callee_method: procedure.display(symbols).to_string(),
         }
     }
 
@@ -64,7 +66,7 @@ fn calls(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
     let mut family = page.counters("onus_calls", help)?;
     for row in rows {
         for &arm in Arm::ALL {
-            let counters = row.edge.counters.arm(arm);
+            let counters = row.edge.lasting.counters.arm(arm);
             for (outcome, counter) in [
                 ("ok", &counters.ok),
                 ("error", &counters.failed),
@@ -84,7 +86,7 @@ fn retries(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
     let mut family = page.counters("onus_retries", help)?;
     for row in rows {
         for &arm in Arm::ALL {
-            let counters = row.edge.counters.arm(arm);
+            let counters = row.edge.lasting.counters.arm(arm);
             for cause in RetryCause::ALL {
                 let expected = row.edge.policy.retry.is_some() && retry_occurs(arm, cause);
                 for (verdict, counters) in
@@ -108,8 +110,8 @@ fn retries_not_made(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
         for &arm in Arm::ALL {
             for stop in Stop::ALL {
                 let own = [("reason", stop.as_str()), ("arm", arm.as_str())];
-                let count = row.edge.counters.arm(arm).stops[stop.place()].get();
-                let expected = stop_occurs(row.edge, arm, stop);
+                let count = row.edge.lasting.counters.arm(arm).stops[stop.place()].get();
+                let expected = stop_occurs(&row.edge, arm, stop);
                 family.add_if(expected, &(row.labels(), own), count)?;
             }
         }
@@ -124,12 +126,12 @@ fn shadows(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
         for &arm in Arm::ALL {
             for stop in Stop::ALL {
                 let own = [("reason", stop.as_str()), ("arm", arm.as_str())];
-                let count = row.edge.counters.arm(arm).shadows[stop.place()].get();
+                let count = row.edge.lasting.counters.arm(arm).shadows[stop.place()].get();
                 let observing = matches!(arm, Arm::Observe | Arm::Control);
                 let expected = observing
                     && row.edge.policy.retry.is_some()
                     && of_ownership(stop)
-                    && stop_occurs(row.edge, Arm::Enforce, stop);
+                    && stop_occurs(&row.edge, Arm::Enforce, stop);
                 family.add_if(expected, &(row.labels(), own), count)?;
             }
         }
@@ -153,7 +155,7 @@ fn evidence(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
                     ("caller_outcome", caller_outcome),
                     ("isolated", isolated),
                 ];
-                let count = row.edge.counters.evidence(outcome, caller_failed).get();
+                let count = row.edge.lasting.counters.evidence(outcome, caller_failed).get();
                 // A call made for no request is evidence of nothing.
                 let expected = row.edge.key.caller != Procedure::NONE;
                 family.add_if(expected, &(row.labels(), own), count)?;
@@ -168,7 +170,7 @@ fn invalid_claims(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
     let mut family = page.counters("onus_invalid_claims", help)?;
     for row in rows {
         for why in InvalidClaim::ALL {
-            let count = row.edge.counters.invalid_claims[why.place()].get();
+            let count = row.edge.lasting.counters.invalid_claims[why.place()].get();
             // The claims of strangers are not read.
             let expected = row.edge.policy.trusted;
             family.add_if(expected, &(row.labels(), [("reason", why.as_str())]), count)?;
@@ -185,7 +187,7 @@ fn single(
     counter: impl Fn(&Edge) -> &Counter,
 ) -> fmt::Result {
     let mut family = page.counters(name, help)?;
-    rows.iter().try_for_each(|row| family.add(&row.labels(), counter(row.edge).get()))
+    rows.iter().try_for_each(|row| family.add(&row.labels(), counter(&row.edge).get()))
 }
 
 fn classes(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
@@ -212,7 +214,7 @@ fn budgets(rows: &[Row<'_>], now: Timestamp, page: &mut Page<'_>) -> fmt::Result
     let help = "The most requests per call in the long run, by policy, budget and measured rate.";
     let mut family = page.gauges("onus_budget_bound_ratio", help)?;
     for row in rows {
-        if let Some(bound) = bound(row.edge, now) {
+        if let Some(bound) = bound(&row.edge, now) {
             family.add(&row.labels(), bound)?;
         }
     }
@@ -232,7 +234,7 @@ fn gates_and_brakes(rows: &[Row<'_>], now: Timestamp, page: &mut Page<'_>) -> fm
     let mut family = page.gauges("onus_brake_halvings", help)?;
     for row in rows {
         if row.edge.policy.retry.is_some_and(|retry| retry.probes) {
-            family.add(&row.labels(), row.edge.halvings.load(Ordering::Relaxed).into())?;
+            family.add(&row.labels(), row.edge.lasting.halvings.load(Ordering::Relaxed).into())?;
         }
     }
     Ok(())
@@ -245,11 +247,11 @@ fn bound(edge: &Edge, now: Timestamp) -> Option<f64> {
     let attempts = f64::from(retry.attempts());
     let Some(budget) = retry.budget else { return Some(attempts) };
     // Less than a second says nothing about a rate.
-    let seconds = now.saturating_since(edge.since).as_secs_f64().max(1.0);
+    let seconds = now.saturating_since(edge.lasting.since).as_secs_f64().max(1.0);
     let floor = match budget.min_per_second {
         0 => 0.0,
         // Infinite without calls: then the attempts are the bound.
-        floor => f64::from(floor) * seconds / edge.tally.calls() as f64,
+        floor => f64::from(floor) * seconds / edge.lasting.tally.calls() as f64,
     };
     Some((1.0 + f64::from(budget.percent) / 100.0 + floor).min(attempts))
 }

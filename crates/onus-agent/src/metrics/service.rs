@@ -76,6 +76,9 @@ fn tables(agent: &Agent, page: &mut Page<'_>) -> fmt::Result {
     ] {
         family.add(&[("service", service), ("table", table)], count)?;
     }
+    let help = "Calls whose ids several requests have, so that they are tied to none.";
+    page.counters("onus_ambiguous_calls", help)?
+        .add(&[("service", service)], agent.ambiguous.get())?;
     let help = "Live requests and their ids, by which calls are tied to requests.";
     let mut family = page.gauges("onus_correlation_entries", help)?;
     for (table, entries) in [("requests", occupancy.live), ("ids", occupancy.ids)] {

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod json;
+mod sidecars;
 mod table;
 
 use std::io::Write;
@@ -11,6 +12,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use onus_demo::{Demo, Policy, Run};
 
+use self::sidecars::Processes;
 use crate::cli::{DemoOptions, Output};
 use crate::files;
 
@@ -29,7 +31,7 @@ pub(crate) fn run(options: &DemoOptions) -> anyhow::Result<()> {
         };
         return crate::analysis::print(&text);
     }
-    let runs = runtime.block_on(all_policies(&demo))?;
+    let runs = runtime.block_on(all_policies(&demo, options.sidecar))?;
     let text = match options.output {
         Output::Table => table::render(&demo, &runs),
         Output::Json => json::render(&demo, &runs)?,
@@ -38,7 +40,7 @@ pub(crate) fn run(options: &DemoOptions) -> anyhow::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("write the result")
 }
 
-async fn all_policies(demo: &Demo) -> anyhow::Result<Vec<Run>> {
+async fn all_policies(demo: &Demo, sidecar: bool) -> anyhow::Result<Vec<Run>> {
     // Shown on a terminal only.
     let progress = ProgressBar::new(Policy::ALL.len() as u64)
         .with_style(ProgressStyle::with_template("{spinner} {pos} of {len} done: {msg} \u{2026}")?);
@@ -46,7 +48,12 @@ async fn all_policies(demo: &Demo) -> anyhow::Result<Vec<Run>> {
     let mut runs = Vec::new();
     for policy in Policy::ALL {
         progress.set_message(policy.title());
-        runs.push(demo.run(policy).await?);
+        runs.push(if sidecar {
+            // They end with their services.
+            demo.run_beside(policy, &mut Processes::new()?).await?
+        } else {
+            demo.run(policy).await?
+        });
         progress.inc(1);
     }
     progress.finish_and_clear();

@@ -149,3 +149,20 @@ fn an_analysis_remembers_what_a_service_survives() {
     // A to D: 15 requests for one without ownership, of which 5 were made.
     assert_eq!(shown["incident"]["roots"][0]["prevented"]["persistent"], 4_000.0, "{shown}");
 }
+
+#[test]
+fn sidecars_do_for_services_what_the_layers_do() {
+    for (more, [b, c, d], [c_owned, d_owned]) in
+        [("", [20, 40, 80], [10, 20]), (" --context-loss C", [20, 40, 80], [20, 40])]
+    {
+        let output = onus(&format!("demo --requests 10 --sidecar -o json{more}"));
+        assert_eq!(text(&output.stderr), "");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let handled = |run: usize, node: &str| document["runs"][run]["handled"][node].clone();
+        assert_eq!([handled(1, "B"), handled(1, "C"), handled(1, "D")], [b, c, d], "{more}");
+        assert_eq!([handled(3, "C"), handled(3, "D")], [c_owned, d_owned], "{more}");
+        for run in 0..5 {
+            assert_eq!(document["runs"][run]["handled"], document["runs"][run]["expected"]);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Services on sockets as a host of the conformance vectors, in every protocol that they talk.
 
+mod sidecars;
 mod topology;
 
 use std::time::Duration;
@@ -12,10 +13,22 @@ use onus_demo::{Cluster, Load, Protocol};
 use tokio::runtime;
 use tokio::time::timeout;
 
+use self::sidecars::Proxies;
+
 /// Services of the demo, each behind its own port.
 struct Sockets {
     wire: Wire,
+    hosting: Hosting,
     runtime: runtime::Runtime,
+}
+
+/// Where the layers are.
+#[derive(Clone, Copy)]
+enum Hosting {
+    /// In the services.
+    Within,
+    /// In a sidecar beside each.
+    Beside,
 }
 
 /// How the services talk.
@@ -60,13 +73,20 @@ impl Host for Sockets {
         if let Some(why) = wire.differs(vector) {
             return Err(why.into());
         }
-        let run = self.runtime.block_on(async { timeout(TOO_LONG, run(vector, wire)).await });
+        let hosting = self.hosting;
+        let run =
+            self.runtime.block_on(async { timeout(TOO_LONG, run(vector, wire, hosting)).await });
         run.unwrap_or_else(|_| panic!("{:?} comes to no end", vector.name))
     }
 }
 
-async fn run(vector: &TreeVector, wire: Wire) -> Result<Counts, Unsupported> {
-    let cluster = Cluster::start(&topology::of(vector, wire)?).await.unwrap();
+async fn run(vector: &TreeVector, wire: Wire, hosting: Hosting) -> Result<Counts, Unsupported> {
+    let topology = topology::of(vector, wire)?;
+    let mut sidecars = Proxies::default();
+    let cluster = match hosting {
+        Hosting::Within => Cluster::start(&topology).await.unwrap(),
+        Hosting::Beside => Cluster::start_beside(&topology, &mut sidecars).await.unwrap(),
+    };
     cluster.send(Load::new((vector.runs - 1).into(), 1)).await.unwrap();
     let last = cluster.send(Load::new(1, 1)).await.unwrap();
     let answer = Some(match last.most_seen() {
@@ -79,10 +99,10 @@ async fn run(vector: &TreeVector, wire: Wire) -> Result<Counts, Unsupported> {
 }
 
 /// Runs all vectors; those of trees must pass, but for these.
-fn check(wire: Wire, unsupported: &[&str]) -> Report {
+fn check(wire: Wire, hosting: Hosting, unsupported: &[&str]) -> Report {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let vectors = Vectors::shipped();
-    let report = run_all(&mut Sockets { wire, runtime }, &vectors);
+    let report = run_all(&mut Sockets { wire, hosting, runtime }, &vectors);
     report.assert_none_failed();
     let trees: Vec<_> = report.unsupported().skip(vectors.steps.len()).collect();
     assert_eq!(trees, unsupported, "beside all steps");
@@ -94,22 +114,42 @@ fn check(wire: Wire, unsupported: &[&str]) -> Report {
 
 #[test]
 fn trees_pass_over_http1() {
-    println!("{}", check(HTTP1, &[]));
+    println!("{}", check(HTTP1, Hosting::Within, &[]));
 }
 
 #[test]
 fn trees_pass_over_http2() {
-    println!("{}", check(HTTP2, &[]));
+    println!("{}", check(HTTP2, Hosting::Within, &[]));
 }
 
 #[test]
 fn trees_pass_over_grpc() {
-    println!("{}", check(GRPC, &[OFF]));
+    println!("{}", check(GRPC, Hosting::Within, &[OFF]));
 }
 
 #[test]
 fn trees_pass_over_grpc_with_errors_in_trailers() {
-    println!("{}", check(TRAILERS, &BEHIND_A_HEAD));
+    println!("{}", check(TRAILERS, Hosting::Within, &BEHIND_A_HEAD));
+}
+
+#[test]
+fn trees_pass_through_sidecars_over_http1() {
+    println!("{}", check(HTTP1, Hosting::Beside, &[]));
+}
+
+#[test]
+fn trees_pass_through_sidecars_over_http2() {
+    println!("{}", check(HTTP2, Hosting::Beside, &[]));
+}
+
+#[test]
+fn trees_pass_through_sidecars_over_grpc() {
+    println!("{}", check(GRPC, Hosting::Beside, &[OFF]));
+}
+
+#[test]
+fn trees_pass_through_sidecars_over_grpc_with_errors_in_trailers() {
+    println!("{}", check(TRAILERS, Hosting::Beside, &BEHIND_A_HEAD));
 }
 
 /// The count that gRPC changes: see `a_caller_that_is_off_obeys_the_veto_of_grpc`.
@@ -135,4 +175,4 @@ const BEHIND_A_HEAD: [&str; 15] = [
 ];
 
 /// A tree takes seconds where it is long or somebody waits in it.
-const TOO_LONG: Duration = Duration::from_secs(60);
+const TOO_LONG: Duration = Duration::from_secs(180);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tower_layer::Layer;
 
 use super::service::InboundService;
+use crate::correlation::Correlation;
 use crate::onus::Onus;
 use crate::procedure::{Procedure, ProcedureFn, RequestHead};
 
@@ -14,11 +15,12 @@ use crate::procedure::{Procedure, ProcedureFn, RequestHead};
 pub struct InboundLayer {
     onus: Onus,
     procedure: Option<ProcedureFn>,
+    correlation: Option<Correlation>,
 }
 
 impl InboundLayer {
     pub(crate) fn new(onus: Onus) -> Self {
-        Self { onus, procedure: None }
+        Self { onus, procedure: None, correlation: None }
     }
 
     /// Asks `tell` for the route template of each request, before the request's own extension and
@@ -32,13 +34,26 @@ impl InboundLayer {
         self.procedure = Some(Arc::new(tell));
         self
     }
+
+    /// The application is behind the wrapped service, in another process, and its calls come back
+    /// through an [`OutboundLayer`](crate::OutboundLayer) that is told the same.
+    #[must_use]
+    pub fn across(mut self, correlation: Correlation) -> Self {
+        self.correlation = Some(correlation);
+        self
+    }
 }
 
 impl<S> Layer<S> for InboundLayer {
     type Service = InboundService<S>;
 
     fn layer(&self, inner: S) -> InboundService<S> {
-        InboundService::new(inner, self.onus.clone(), self.procedure.clone())
+        InboundService::new(
+            inner,
+            self.onus.clone(),
+            self.procedure.clone(),
+            self.correlation.clone(),
+        )
     }
 }
 

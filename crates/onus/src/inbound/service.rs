@@ -10,6 +10,7 @@ use tower_service::Service;
 use super::body::InboundBody;
 use super::future::InboundFuture;
 use super::served::Served;
+use crate::correlation::Correlation;
 use crate::onus::Onus;
 use crate::procedure::{self, ProcedureFn, RequestHead};
 use crate::scope;
@@ -20,11 +21,17 @@ pub struct InboundService<S> {
     inner: S,
     onus: Onus,
     procedure: Option<ProcedureFn>,
+    correlation: Option<Correlation>,
 }
 
 impl<S> InboundService<S> {
-    pub(crate) fn new(inner: S, onus: Onus, procedure: Option<ProcedureFn>) -> Self {
-        Self { inner, onus, procedure }
+    pub(crate) fn new(
+        inner: S,
+        onus: Onus,
+        procedure: Option<ProcedureFn>,
+        correlation: Option<Correlation>,
+    ) -> Self {
+        Self { inner, onus, procedure, correlation }
     }
 }
 
@@ -51,6 +58,9 @@ where
         let bits = fastrand::u64(..);
         let inbound = agent.request_arrived(request.headers_mut(), procedure, bits, || clock.now());
         let inbound = inbound.within(scope::current().as_ref());
+        if let Some(correlation) = &self.correlation {
+            correlation.file(&inbound, request.headers_mut(), clock);
+        }
         let timer = inbound.deadline().and_then(|deadline| clock.timer(deadline));
         let mut served = Served::new(inbound, clock, kind, bodiless);
         let scope = served.enter();

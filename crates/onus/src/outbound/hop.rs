@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use onus_agent::{CallError, Symbol};
+use http::HeaderMap;
+use onus_agent::{CallError, Inbound, Symbol};
 
+use crate::correlation::Correlation;
 use crate::onus::Onus;
 use crate::procedure::{ProcedureFn, RequestHead};
+use crate::scope;
 use crate::told::told;
 
 /// What all calls through one outbound layer have in common.
@@ -17,6 +20,26 @@ pub(crate) struct Hop<C> {
     pub(crate) classify: C,
     /// Whether the wrapped service ends an attempt when the time in `grpc-timeout` is over.
     pub(crate) timed_below: bool,
+    /// Whether the attempts of a call leave a trail.
+    pub(crate) trails: bool,
+    pub(crate) find: Find,
+}
+
+/// How the request is found that a call belongs to.
+pub(crate) enum Find {
+    /// By the task that makes the call.
+    Task,
+    /// By what the call carries.
+    Headers(Correlation),
+}
+
+impl Find {
+    pub(crate) fn inbound(&self, onus: &Onus, headers: &mut HeaderMap) -> Option<Inbound> {
+        match self {
+            Self::Task => scope::current(),
+            Self::Headers(correlation) => correlation.find(onus.agent(), headers),
+        }
+    }
 }
 
 /// Which service is called.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use tower_layer::Layer;
 
-use super::hop::{Callee, Hop, Unclassified};
+use super::hop::{Callee, Find, Hop, Unclassified};
 use super::service::OutboundService;
+use crate::correlation::Correlation;
 use crate::onus::Onus;
 use crate::procedure::{Procedure, ProcedureFn, RequestHead};
 
@@ -18,12 +19,15 @@ pub struct OutboundLayer<C = Unclassified> {
     procedure: Option<ProcedureFn>,
     classify: C,
     timed_below: bool,
+    correlation: Option<Correlation>,
+    trails: bool,
 }
 
 impl OutboundLayer {
     pub(crate) fn new(onus: Onus, callee: Callee) -> Self {
         let (procedure, classify) = (None, Unclassified);
-        Self { onus, callee, procedure, classify, timed_below: false }
+        let (timed_below, correlation, trails) = (false, None, false);
+        Self { onus, callee, procedure, classify, timed_below, correlation, trails }
     }
 }
 
@@ -43,8 +47,24 @@ impl<C> OutboundLayer<C> {
     /// [`ClassifyError`](super::ClassifyError).
     #[must_use]
     pub fn classify_errors<D>(self, classify: D) -> OutboundLayer<D> {
-        let Self { onus, callee, procedure, timed_below, .. } = self;
-        OutboundLayer { onus, callee, procedure, classify, timed_below }
+        let Self { onus, callee, procedure, timed_below, correlation, trails, .. } = self;
+        OutboundLayer { onus, callee, procedure, classify, timed_below, correlation, trails }
+    }
+
+    /// The application makes its calls from another process, and the requests that they belong to
+    /// have come to it through an [`InboundLayer`](crate::InboundLayer) that is told the same.
+    #[must_use]
+    pub fn across(mut self, correlation: Correlation) -> Self {
+        self.correlation = Some(correlation);
+        self
+    }
+
+    /// The wrapped service chooses among instances of the callee: the bodies of calls that may have
+    /// another attempt carry a [`Trail`](crate::replay::Trail), which costs an allocation.
+    #[must_use]
+    pub fn trails(mut self) -> Self {
+        self.trails = true;
+        self
     }
 
     /// The wrapped service ends an attempt by itself when the time in `grpc-timeout` is over.
@@ -65,6 +85,8 @@ impl<S, C: Clone> Layer<S> for OutboundLayer<C> {
             procedure: self.procedure.clone(),
             classify: self.classify.clone(),
             timed_below: self.timed_below,
+            trails: self.trails,
+            find: self.correlation.clone().map_or(Find::Task, Find::Headers),
         };
         OutboundService::new(inner, Arc::new(hop))
     }

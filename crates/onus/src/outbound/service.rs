@@ -51,7 +51,8 @@ where
         let now = || *now;
         let limit = hop.onus.replay_limits().per_request();
         let kind = method_kind(request.method(), request.headers());
-        let start = Start::of(hop, &request, kind, now);
+        let inbound = hop.find.inbound(&hop.onus, request.headers_mut());
+        let start = Start::of(hop, inbound, &request, kind, now);
         if start.depends_on_body(request.body(), limit) {
             let onus = hop.onus.clone();
             let kept = self.keep(request);
@@ -95,6 +96,7 @@ impl<S: Clone, C> OutboundService<S, C> {
         let clone = self.inner.clone();
         let service = std::mem::replace(&mut self.inner, clone);
         let tape = Tape::new(body, self.hop.onus.replay_limits());
+        let tape = if self.hop.trails { tape.with_trail() } else { tape };
         Box::new(Kept { service, head, tape, attempt: Attempt::FIRST })
     }
 }

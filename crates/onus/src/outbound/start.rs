@@ -12,7 +12,6 @@ use onus_agent::{CallStart, Edge, Inbound, MethodKind, Outbound, Timestamp};
 use super::hop::Hop;
 use crate::onus::Onus;
 use crate::procedure::{self, RequestHead};
-use crate::scope;
 
 /// A call that is about to start.
 pub(super) struct Start {
@@ -22,15 +21,15 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Finds the request that the call belongs to, and its edge.
+    /// Finds the edge of a call that belongs to `inbound`.
     pub(super) fn of<C, B: Body>(
         hop: &Hop<C>,
+        inbound: Option<Inbound>,
         request: &Request<B>,
         method: MethodKind,
         now: impl FnOnce() -> Timestamp,
     ) -> Self {
         let onus = &hop.onus;
-        let inbound = scope::current();
         let head = RequestHead::of(request);
         let callee = hop.callee.of(onus, &head);
         let procedure = procedure::of(onus.agent(), &head, method, hop.procedure.as_ref());

@@ -13,6 +13,7 @@ use super::attempt::Attempt;
 use super::digest::DigestCell;
 use super::error::BoxError;
 use super::reader::{Reader, into_bytes};
+use super::trail::Trail;
 
 pin_project! {
     /// The body of one attempt of a call.
@@ -24,6 +25,8 @@ pin_project! {
         #[pin]
         kind: Kind<B>,
         attempt: Attempt,
+        // Of a call that may have another attempt.
+        trail: Option<Arc<Trail>>,
     }
 }
 
@@ -41,21 +44,21 @@ impl<B> ReplayBody<B> {
     /// The caller's body for a call that is sent once. It costs nothing; with a cell its digest
     /// can be asked for after the body was handed away.
     pub fn once(body: B, attempt: Attempt, digest: Option<Arc<DigestCell>>) -> Self {
-        Self { kind: Kind::Once { body, digest }, attempt }
+        Self { kind: Kind::Once { body, digest }, attempt, trail: None }
     }
 
     /// A body without data and trailers.
     pub fn empty(attempt: Attempt) -> Self {
-        Self { kind: Kind::Empty, attempt }
+        Self { kind: Kind::Empty, attempt, trail: None }
     }
 
     /// A body that has nothing but this error, for a caller's body that broke before it was sent.
     pub(crate) fn failed(error: BoxError, attempt: Attempt) -> Self {
-        Self { kind: Kind::Failed { error: Some(error) }, attempt }
+        Self { kind: Kind::Failed { error: Some(error) }, attempt, trail: None }
     }
 
     pub(super) fn replay(reader: Reader<B>, attempt: Attempt) -> Self {
-        Self { kind: Kind::Replay { reader }, attempt }
+        Self { kind: Kind::Replay { reader }, attempt, trail: None }
     }
 
     /// The caller's body as it was, where this is nothing else.
@@ -69,9 +72,20 @@ impl<B> ReplayBody<B> {
             Kind::Once { body, digest: None } => Ok(body),
             kind
             @ (Kind::Empty | Kind::Once { .. } | Kind::Replay { .. } | Kind::Failed { .. }) => {
-                Err(Self { kind, attempt: self.attempt })
+                Err(Self { kind, attempt: self.attempt, trail: self.trail })
             }
         }
+    }
+
+    /// With what the attempts of its call leave for each other.
+    pub(super) fn with_trail(mut self, trail: Option<Arc<Trail>>) -> Self {
+        self.trail = trail;
+        self
+    }
+
+    /// What the attempts of this call leave for each other; `None` where there is only one.
+    pub fn trail(&self) -> Option<&Arc<Trail>> {
+        self.trail.as_ref()
     }
 
     /// The attempt that this body belongs to.

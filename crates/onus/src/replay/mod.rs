@@ -26,6 +26,7 @@ mod state;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod trail;
 
 pub use attempt::Attempt;
 pub use body::ReplayBody;
@@ -33,3 +34,4 @@ pub use digest::{DigestCell, empty_digest};
 pub use error::{BoxError, NotReplayable, ReplayError};
 pub use limits::ReplayLimits;
 pub use tape::Tape;
+pub use trail::Trail;

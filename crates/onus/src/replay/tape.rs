@@ -12,6 +12,7 @@ use super::error::NotReplayable;
 use super::limits::ReplayLimits;
 use super::reader::Reader;
 use super::state::Shared;
+use super::trail::Trail;
 
 /// The body of a call that may be retried.
 ///
@@ -24,13 +25,21 @@ use super::state::Shared;
 pub struct Tape<B> {
     // Nothing is shared, and nothing allocated, when the body is empty.
     shared: Option<Arc<Shared<B>>>,
+    trail: Option<Arc<Trail>>,
 }
 
 impl<B: Body> Tape<B> {
     /// A tape of `body`, of which nothing is read before an attempt reads it.
     pub fn new(body: B, limits: &ReplayLimits) -> Self {
         let empty = body.is_end_stream();
-        Self { shared: (!empty).then(|| Arc::new(Shared::new(body, limits))) }
+        Self { shared: (!empty).then(|| Arc::new(Shared::new(body, limits))), trail: None }
+    }
+
+    /// With what the attempts leave for each other.
+    #[must_use]
+    pub fn with_trail(mut self) -> Self {
+        self.trail = Some(Arc::default());
+        self
     }
 
     /// Whether the whole body has been read: the request has ended as far as its caller is
@@ -55,10 +64,11 @@ impl<B> Tape<B> {
     /// The body of an earlier attempt ends with
     /// [`ReplayError::Superseded`](super::ReplayError::Superseded) if it is still being read.
     pub fn attempt(&self, attempt: Attempt) -> Result<ReplayBody<B>, NotReplayable> {
-        match &self.shared {
-            Some(shared) => Ok(ReplayBody::replay(Reader::begin(shared, false)?, attempt)),
-            None => Ok(ReplayBody::empty(attempt)),
-        }
+        let body = match &self.shared {
+            Some(shared) => ReplayBody::replay(Reader::begin(shared, false)?, attempt),
+            None => ReplayBody::empty(attempt),
+        };
+        Ok(body.with_trail(self.trail.clone()))
     }
 
     /// Starts to read the body before an attempt is made. What is read this way is all kept: the

@@ -121,7 +121,7 @@ impl Ledger {
                 caller_procedure: told.name.caller.clone(),
                 callee: told.name.callee.to_string(),
                 procedure: told.name.procedure.clone(),
-                policy: policy_facts(edge, now),
+                policy: policy_facts(&edge, now),
                 counts: delta,
             });
         }

@@ -18,7 +18,7 @@ pub(crate) fn of(onus: &Onus) -> Snapshot {
         let callee = edge.name(agent.symbols()).callee.to_string();
         edges.entry(callee).or_default().add(&EdgeNow {
             counts: edge_counts(&edge.totals()),
-            policy: policy_facts(edge, now),
+            policy: policy_facts(&edge, now),
             ..EdgeNow::default()
         });
     }

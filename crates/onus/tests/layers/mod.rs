@@ -1,5 +1,6 @@
 //! The layers over mock services, with paused time.
 
+mod across;
 mod answers;
 mod bodies;
 mod deadlines;
@@ -10,6 +11,7 @@ mod grpc;
 mod origins;
 mod peek;
 mod readiness;
+mod reconfigure;
 mod repeats;
 mod resends;
 mod retries;

@@ -1,0 +1,23 @@
+//! `onus proxy`: the sidecar.
+
+use onus_proxy::{ConfigFile, ProxyConfig};
+use tokio::runtime;
+
+use crate::cli::ProxyOptions;
+
+/// Runs the sidecar until it is told to stop.
+pub(crate) fn run(options: &ProxyOptions) -> anyhow::Result<()> {
+    let config = ProxyConfig::new(ConfigFile::read(&options.config)?)?;
+    // One worker needs no threads that steal from each other.
+    let mut builder = match config.workers() {
+        1 => runtime::Builder::new_current_thread(),
+        workers => {
+            let mut builder = runtime::Builder::new_multi_thread();
+            builder.worker_threads(workers);
+            builder
+        }
+    };
+    let path = options.config.clone();
+    builder.enable_all().build()?.block_on(onus_proxy::run(&config, path))?;
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! `onus proxy` and `onus config` as processes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A configuration in a file of its own.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("onus-{}-{name}.yaml", std::process::id()));
+        std::fs::write(&path, text).expect("as the test sets it up");
+        Self(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn yaml(more: &str) -> String {
+    format!(
+        "service: checkout\ninbound: {{listen: \"127.0.0.1:0\", app: \"127.0.0.1:1\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n{more}"
+    )
+}
+
+fn onus(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
+    command.args(args).env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+}
+
+fn output(args: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = onus(args).output().expect("as the test sets it up");
+    let text = |bytes| String::from_utf8(bytes).expect("as the test sets it up");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// A proxy that runs.
+struct Running {
+    child: Child,
+    lines: BufReader<ChildStderr>,
+}
+
+impl Running {
+    fn start(file: &File) -> Self {
+        let path = file.0.to_str().expect("as the test sets it up");
+        let mut child = onus(&["proxy", "-c", path])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("as the test sets it up");
+        let lines = BufReader::new(child.stderr.take().expect("as the test sets it up"));
+        Self { child, lines }
+    }
+
+    /// Reads lines until one has this in it.
+    fn says(&mut self, part: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(
+                self.lines.read_line(&mut line).expect("as the test sets it up") > 0,
+                "{part:?} is not in\n{all}"
+            );
+            if line.contains(part) {
+                return line;
+            }
+            all.push_str(&line);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("as the test sets it up");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("as the test sets it up");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+        .expect("as the test sets it up");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("as the test sets it up");
+    text
+}
+
+#[test]
+fn it_says_where_it_listens_reloads_and_ends_when_it_is_told() {
+    let file = File::new("runs", &yaml(""));
+    let mut proxy = Running::start(&file);
+    let line = proxy.says("the proxy listens");
+    let admin = line.split("admin=").nth(1).unwrap().split_whitespace().next().unwrap();
+    let admin = admin.parse().unwrap();
+    assert!(get(admin, "/readyz").starts_with("HTTP/1.1 200"));
+
+    std::fs::write(&file.0, yaml("mode: enforce\n")).unwrap();
+    proxy.signal(Signal::HUP);
+    proxy.says("another configuration is in force");
+    assert!(
+        get(admin, "/metrics").contains("onus_mode{service=\"checkout\",mode=\"enforce\"} 1.0")
+    );
+    std::fs::write(&file.0, yaml("mode: loud\n")).unwrap();
+    proxy.says("configuration refused");
+    assert!(get(admin, "/metrics").contains("onus_proxy_config_refused 1.0"));
+
+    proxy.signal(Signal::TERM);
+    proxy.says("the proxy drains");
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_told_in_a_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let port = yaml("")
+        .replace("admin: {listen: \"127.0.0.1:0\"}", &format!("admin: {{listen: \"{address}\"}}"));
+    let (port, bad) = (File::new("port", &port), File::new("bad", &yaml("workers: 0\n")));
+    for (path, says) in [
+        (port.0.to_str().unwrap(), format!("error: failed to listen on {address} for admin: ")),
+        (
+            bad.0.to_str().unwrap(),
+            "error: failed to use the configuration: workers is \"0\"".into(),
+        ),
+        ("/nowhere/onus.yaml", "error: failed to read /nowhere/onus.yaml: ".into()),
+    ] {
+        let (code, stdout, stderr) = output(&["proxy", "-c", path]);
+        assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
+        let told: Vec<_> = stderr.lines().filter(|line| line.starts_with("error:")).collect();
+        assert_eq!(told.len(), 1, "{stderr}");
+        assert!(told[0].starts_with(&says), "{stderr}");
+    }
+}
+
+#[test]
+fn configurations_are_checked_shown_and_explained() {
+    let (good, bad) = (File::new("good", &yaml("")), File::new("malformed", "service: [\n"));
+    let (good, bad) = (good.0.to_str().unwrap(), bad.0.to_str().unwrap());
+    assert_eq!(output(&["config", "validate", good]), (Some(0), String::new(), String::new()));
+    let (code, _, stderr) = output(&["config", "validate", bad]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.starts_with("error: failed to understand the configuration: "), "{stderr}");
+    let (code, shown, _) = output(&["config", "show", good]);
+    assert!(code == Some(0) && shown.contains("header-timeout: 10s"), "{shown}");
+    let (code, example, _) = output(&["config", "example"]);
+    let example = File::new("example", &example);
+    assert_eq!(code, Some(0));
+    assert_eq!(output(&["config", "validate", example.0.to_str().unwrap()]).0, Some(0));
+    let (code, schema, _) = output(&["config", "schema"]);
+    assert!(code == Some(0) && serde_json::from_str::<serde_json::Value>(&schema).is_ok());
+}

@@ -1,0 +1,201 @@
+//! The admin interface: health, metrics, edges, and switches.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use onus::prometheus_client::encoding::text::encode;
+use onus::prometheus_client::registry::Registry;
+use onus::{EdgeView, Source, Switches};
+use serde::Serialize;
+
+use crate::answer::AnswerBody;
+use crate::listener::Front;
+use crate::metrics::Families;
+use crate::proxy::State;
+
+/// The admin interface.
+#[derive(Clone)]
+pub(crate) struct Admin {
+    state: Arc<State>,
+    registry: Arc<Registry>,
+}
+
+type Answer = Response<AnswerBody<Incoming>>;
+
+impl Admin {
+    pub(crate) fn new(state: &Arc<State>) -> Self {
+        let mut registry = Registry::default();
+        state.onus.register_metrics(&mut registry);
+        registry.register_collector(Box::new(Families(state.clone())));
+        Self { state: state.clone(), registry: Arc::new(registry) }
+    }
+
+    fn metrics(&self) -> Answer {
+        let mut text = String::new();
+        match encode(&mut text, &self.registry) {
+            Ok(()) => answer(StatusCode::OK, OPENMETRICS, text),
+            Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        }
+    }
+
+    fn ready(&self) -> Answer {
+        if self.state.ready.load(Ordering::Relaxed) {
+            answer(StatusCode::OK, TEXT, "ready\n".to_owned())
+        } else {
+            problem(StatusCode::SERVICE_UNAVAILABLE, "the proxy is draining")
+        }
+    }
+
+    fn edges(&self) -> Answer {
+        let edges: Vec<_> = self.state.onus.edges().into_iter().map(Edge::from).collect();
+        json(&Edges { service: self.state.onus.agent().service(), edges })
+    }
+
+    async fn switch(&self, request: Request<Incoming>) -> Answer {
+        // A page in somebody's browser can send text to this port, but not text of this type.
+        if request.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != SWITCHES) {
+            let says = "a switch text has the content type application/yaml";
+            return problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, says);
+        }
+        let Some(text) = read(request.into_body()).await else {
+            return problem(StatusCode::BAD_REQUEST, "a switch text has a few lines");
+        };
+        match Switches::parse(&text) {
+            Ok(switches) => {
+                self.state.onus.switch(Source::Admin, &switches);
+                answer(StatusCode::OK, TEXT, format!("mode {}\n", self.state.onus.mode().as_str()))
+            }
+            Err(error) => problem(StatusCode::BAD_REQUEST, &error.to_string()),
+        }
+    }
+}
+
+impl Front for Admin {
+    type Body = AnswerBody<Incoming>;
+
+    async fn answer(self, request: Request<Incoming>) -> Answer {
+        let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+        match request.uri().path() {
+            "/api/v1/switches" if *request.method() == Method::POST => self.switch(request).await,
+            "/livez" if is_get => answer(StatusCode::OK, TEXT, "alive\n".to_owned()),
+            "/readyz" if is_get => self.ready(),
+            "/metrics" if is_get => self.metrics(),
+            "/api/v1/edges" if is_get => self.edges(),
+            "/version" if is_get => json(&Version { version: env!("CARGO_PKG_VERSION") }),
+            "/api/v1/switches" | "/livez" | "/readyz" | "/metrics" | "/api/v1/edges"
+            | "/version" => problem(StatusCode::METHOD_NOT_ALLOWED, "another method is meant"),
+            path => problem(StatusCode::NOT_FOUND, &format!("nothing is at {path}")),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Edges<'a> {
+    service: &'a str,
+    edges: Vec<Edge>,
+}
+
+/// An edge as it is told.
+#[derive(Serialize)]
+struct Edge {
+    caller_method: String,
+    callee: String,
+    callee_method: String,
+    class: &'static str,
+    class_by: &'static str,
+    explained: String,
+    attempts: u32,
+    budget_tokens: Option<u64>,
+    ok: u64,
+    failed: u64,
+    abandoned: u64,
+    retries: u64,
+    suppressed: u64,
+    untied: u64,
+}
+
+impl From<EdgeView> for Edge {
+    fn from(view: EdgeView) -> Self {
+        Self {
+            caller_method: view.caller_method,
+            callee: view.callee,
+            callee_method: view.callee_method,
+            class: view.class,
+            class_by: view.class_by,
+            explained: view.explained,
+            attempts: view.attempts,
+            budget_tokens: view.budget_tokens,
+            ok: view.ok,
+            failed: view.failed,
+            abandoned: view.abandoned,
+            retries: view.retries,
+            suppressed: view.suppressed,
+            untied: view.untied,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Version {
+    version: &'static str,
+}
+
+/// RFC 9457.
+#[derive(Serialize)]
+struct Problem<'a> {
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+}
+
+fn answer(status: StatusCode, kind: HeaderValue, text: String) -> Answer {
+    let mut answer = Response::new(AnswerBody::Own { text: Some(text.into()) });
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
+fn problem(status: StatusCode, detail: &str) -> Answer {
+    let title = status.canonical_reason().unwrap_or_default();
+    let problem = Problem { title, status: status.as_u16(), detail };
+    // Text and numbers are always JSON.
+    let text = serde_json::to_string(&problem).unwrap_or_default();
+    answer(status, PROBLEM, text)
+}
+
+fn json(value: &impl Serialize) -> Answer {
+    match serde_json::to_string(value) {
+        Ok(text) => answer(StatusCode::OK, JSON, text),
+        Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+/// A short text; `None` where it is long, breaks or is none.
+async fn read(mut body: Incoming) -> Option<String> {
+    let mut text = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let data: Bytes = frame.ok()?.into_data().ok()?;
+        text.extend_from_slice(&data);
+        if text.len() > TEXT_MAX {
+            return None;
+        }
+    }
+    String::from_utf8(text).ok()
+}
+
+/// A switch text has a few lines.
+const TEXT_MAX: usize = 4096;
+
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+const SWITCHES: &str = "application/yaml";
+const OPENMETRICS: HeaderValue =
+    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");

@@ -1,0 +1,80 @@
+//! How much is under way, and when it has ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+/// Counts what is under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Busy(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    count: AtomicUsize,
+    none: Notify,
+}
+
+/// One thing that is under way, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Guard(Arc<State>);
+
+impl Busy {
+    /// Something starts.
+    pub(crate) fn start(&self) -> Guard {
+        self.0.count.fetch_add(1, Ordering::Relaxed);
+        Guard(self.0.clone())
+    }
+
+    /// Something starts, if there is less than `max` under way.
+    pub(crate) fn try_start(&self, max: usize) -> Option<Guard> {
+        let guard = self.start();
+        (self.count() <= max).then_some(guard)
+    }
+
+    /// How much is under way.
+    pub(crate) fn count(&self) -> usize {
+        self.0.count.load(Ordering::Relaxed)
+    }
+
+    /// Ready when nothing is.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let none = self.0.none.notified();
+            if self.count() == 0 {
+                return;
+            }
+            none.await;
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.0.count.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.none.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_is_idle_when_the_last_has_ended() {
+        let busy = Busy::default();
+        busy.idle().await;
+        let (one, two) = (busy.start(), busy.try_start(2).unwrap());
+        assert!(busy.try_start(2).is_none());
+        assert_eq!(busy.count(), 2);
+        let waits = busy.clone();
+        let waits = tokio::spawn(async move { waits.idle().await });
+        tokio::task::yield_now().await;
+        drop(one);
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        drop(two);
+        waits.await.unwrap();
+    }
+}

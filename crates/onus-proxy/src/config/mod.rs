@@ -1,0 +1,114 @@
+//! What is typed for a proxy, and what is meant by it.
+
+mod callee;
+mod file;
+mod meant;
+mod words;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use onus::ConfigError;
+
+use crate::tls::TlsError;
+
+pub use self::file::{
+    AdminFile, AnnotationWord, BudgetFile, CalleeFile, CalleeTlsFile, ClassWord, ConfigFile,
+    CorrelationFile, DeclaredFile, DrainFile, InboundFile, InboundTlsFile, Like, LimitsFile,
+    MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
+};
+pub(crate) use self::meant::CalleeConfig;
+pub use self::meant::ProxyConfig;
+pub use self::words::{Errors, ModeWord, Size, Span};
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyConfigError {
+    /// The file cannot be read.
+    #[error("read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The file has a line that cannot be meant; the text shows it.
+    #[error("understand the configuration: {0}")]
+    Malformed(String),
+    /// A value makes no sense beside the others.
+    #[error("use the configuration: {field} is {value:?}; allowed is {allowed}")]
+    Value {
+        /// The setting, by its path in the file.
+        field: String,
+        /// What was typed.
+        value: String,
+        /// What would be right.
+        allowed: &'static str,
+    },
+    /// A running proxy cannot take it over.
+    #[error("use the configuration: another {field} needs a restart")]
+    NeedsRestart {
+        /// The setting, by its path in the file.
+        field: String,
+    },
+    /// A certificate cannot be used.
+    #[error("use the configuration: failed to {source}")]
+    Tls {
+        /// The setting, by its path in the file.
+        field: String,
+        /// What is wrong.
+        source: TlsError,
+    },
+    /// The agent refuses a value.
+    #[error("use the configuration")]
+    Refused(#[from] ConfigError),
+}
+
+impl ConfigFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// One that cannot be read, or a line that cannot be meant.
+    pub fn read(path: &Path) -> Result<Self, ProxyConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ProxyConfigError::Unreadable { path: path.to_owned(), source })?;
+        Self::parse(&text)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// A line that cannot be meant.
+    pub fn parse(text: &str) -> Result<Self, ProxyConfigError> {
+        serde_saphyr::from_str(text).map_err(|error| ProxyConfigError::Malformed(error.to_string()))
+    }
+
+    /// The file with every default, in YAML.
+    ///
+    /// # Errors
+    ///
+    /// A value that cannot be written, which none is.
+    pub fn show(&self) -> Result<String, ProxyConfigError> {
+        serde_saphyr::to_string(self)
+            .map_err(|error| ProxyConfigError::Malformed(error.to_string()))
+    }
+
+    /// The JSON schema of the file.
+    #[must_use]
+    pub fn schema() -> String {
+        let schema = schemars::schema_for!(Self);
+        // A schema is JSON.
+        let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// A file with every setting, and what each is for.
+    #[must_use]
+    pub const fn example() -> &'static str {
+        include_str!("example.yaml")
+    }
+}

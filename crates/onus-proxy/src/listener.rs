@@ -1,0 +1,109 @@
+//! A listening socket and its connections.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use onus::replay::BoxError;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::busy::Busy;
+use crate::connection::{self, Server};
+
+/// What answers the requests of a listener.
+pub(crate) trait Front: Clone + Send + Sync + 'static {
+    /// The body of its answers.
+    type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+
+    /// Answers a request.
+    fn answer(
+        self,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+/// What is counted of a listener.
+#[derive(Debug, Default)]
+pub(crate) struct ListenerCounts {
+    /// Connections that are there.
+    pub(crate) connections: Busy,
+    /// Requests that are not answered to the end.
+    pub(crate) requests: Busy,
+    /// Connections that found no room.
+    pub(crate) refused: AtomicU64,
+    /// Connections that were closed because a head did not come in time.
+    pub(crate) slow: AtomicU64,
+    /// Connections whose TLS handshake failed.
+    pub(crate) handshakes_failed: AtomicU64,
+}
+
+/// How far a listener has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// It serves.
+    Serving,
+    /// It accepts nothing more, and tells its clients that their connections end.
+    Draining,
+}
+
+/// Serves connections until the stage says that it is over, and then until they have ended.
+pub(crate) async fn serve<F: Front>(
+    listener: TcpListener,
+    front: F,
+    server: Server,
+    counts: Arc<ListenerCounts>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    let mut connections = JoinSet::new();
+    let stages = stage.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            () = drains(&mut stage) => break,
+        };
+        match accepted {
+            Ok((stream, _)) => match counts.connections.try_start(server.limits.connections) {
+                Some(place) => {
+                    let (front, server) = (front.clone(), server.clone());
+                    let (counts, stages) = (counts.clone(), stages.clone());
+                    connections.spawn(async move {
+                        connection::serve(stream, front, server, counts, stages).await;
+                        drop(place);
+                    });
+                }
+                // Closed at once: whoever waits for room has other instances to ask.
+                None => {
+                    counts.refused.fetch_add(1, Ordering::Relaxed);
+                }
+            },
+            // A connection that broke before it was accepted is its client's affair. Where there
+            // are no files left, others have to end first.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                counts.refused.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(%error, "onus: a connection cannot be accepted");
+                sleep(ACCEPT_AGAIN).await;
+            }
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// Ready when the listener drains.
+pub(crate) async fn drains(stage: &mut watch::Receiver<Stage>) {
+    // A proxy that is gone without a word is over too.
+    let _ = stage.wait_for(|&stage| stage >= Stage::Draining).await;
+}
+
+/// How long to wait where the system has no room for a connection.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);

@@ -1,0 +1,40 @@
+//! A message on its way through the proxy: what is changed in it whoever gets it.
+
+use http::{Method, Request, Response, StatusCode};
+
+use crate::busy::Busy;
+use crate::hop;
+use crate::tunnel::Tunnel;
+
+/// A request that is passed on, until its answer comes back.
+pub(crate) struct Passing {
+    /// Of a request that asks for one, as few do.
+    tunnel: Option<Tunnel>,
+    is_connect: bool,
+}
+
+impl Passing {
+    /// Makes a request ready for the next connection.
+    pub(crate) fn through<B>(request: &mut Request<B>) -> Self {
+        let is_connect = *request.method() == Method::CONNECT;
+        let tunnel = Tunnel::asked(request);
+        match tunnel {
+            Some(_) => hop::strip_but_upgrade(request.headers_mut()),
+            None => hop::strip(request.headers_mut()),
+        }
+        Self { tunnel, is_connect }
+    }
+
+    /// Makes its answer ready for the connection that it came from.
+    pub(crate) fn back<R>(self, mut response: Response<R>, tunnels: &Busy) -> Response<R> {
+        if let Some(tunnel) = self.tunnel {
+            tunnel.open(self.is_connect, &mut response, tunnels);
+        }
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            hop::strip_but_upgrade(response.headers_mut());
+        } else {
+            hop::strip(response.headers_mut());
+        }
+        response
+    }
+}

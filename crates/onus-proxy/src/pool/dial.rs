@@ -1,0 +1,55 @@
+//! How connections to the instances of a callee are made.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::error::PoolError;
+use crate::stream::Stream;
+use crate::tls::ClientTls;
+
+/// How connections to the instances of a callee are made.
+#[derive(Clone)]
+pub(crate) struct Dial {
+    /// The longest that it may take.
+    pub(crate) timeout: Duration,
+    pub(crate) tls: Option<Arc<ClientTls>>,
+}
+
+impl Dial {
+    /// Connects to an instance, to speak HTTP/2 or HTTP/1.1 with it.
+    pub(super) async fn connect(
+        &self,
+        address: SocketAddr,
+        is_http2: bool,
+    ) -> Result<Stream, PoolError> {
+        match timeout(self.timeout, self.open(address, is_http2)).await {
+            Err(_) => Err(PoolError::ConnectTimeout { address }),
+            Ok(Err(source)) => Err(PoolError::Connect { address, source }),
+            Ok(Ok(stream)) => Ok(stream),
+        }
+    }
+
+    async fn open(&self, address: SocketAddr, is_http2: bool) -> io::Result<Stream> {
+        let stream = TcpStream::connect(address).await?;
+        // Without it a small request waits for an acknowledgement; slower, not wrong.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let config = if is_http2 { tls.http2.config() } else { tls.http1.config() };
+        let stream = TlsConnector::from(config).connect(tls.name.clone(), stream).await?;
+        if is_http2 && stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+            return Err(io::Error::other("it does not speak HTTP/2"));
+        }
+        Ok(Stream::Tls(Box::new(stream)))
+    }
+}
+
+/// The resolver found nothing, which some systems do not call an error.
+pub(super) fn nothing_found() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the name has no address")
+}

@@ -1,0 +1,115 @@
+//! Why a callee gave no answer.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+
+use onus::outbound::ClassifyError;
+use onus::{AttemptError, CallError};
+
+/// Why a callee gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PoolError {
+    /// Its name has no address.
+    #[error("resolve {host}")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// What the resolver says, or that it found nothing.
+        #[source]
+        source: io::Error,
+    },
+    /// No connection could be made.
+    #[error("connect to {address}")]
+    Connect {
+        /// The instance.
+        address: SocketAddr,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// No connection was there in time.
+    #[error("connect to {address} in time")]
+    ConnectTimeout {
+        /// The instance.
+        address: SocketAddr,
+    },
+    /// There is no room for a connection, nor to wait for one.
+    #[error("wait for a connection to {address}: all are in use, and so is the queue for them")]
+    Full {
+        /// The instance.
+        address: SocketAddr,
+    },
+    /// The connection broke, or what came over it cannot be meant.
+    #[error("get an answer from {address}")]
+    Exchange {
+        /// The instance.
+        address: SocketAddr,
+        /// What hyper says.
+        #[source]
+        source: hyper::Error,
+    },
+}
+
+impl PoolError {
+    /// The instance that it is about.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Resolve { .. } => None,
+            Self::Connect { address, .. }
+            | Self::ConnectTimeout { address }
+            | Self::Full { address }
+            | Self::Exchange { address, .. } => Some(*address),
+        }
+    }
+
+    /// What kind of failure it is.
+    pub(crate) fn kind(&self) -> AttemptError {
+        AttemptError::Failed(match self {
+            Self::Resolve { .. } | Self::Connect { .. } | Self::ConnectTimeout { .. } => {
+                CallError::Connect
+            }
+            Self::Full { .. } => return AttemptError::Refused,
+            Self::Exchange { source, .. } if source.is_timeout() => CallError::Timeout,
+            Self::Exchange { source, .. } if is_protocol_error(source) => CallError::Protocol,
+            Self::Exchange { .. } => CallError::Reset,
+        })
+    }
+}
+
+/// Tells the errors of a pool apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolErrors;
+
+impl ClassifyError<PoolError> for PoolErrors {
+    fn classify(&self, error: &PoolError) -> AttemptError {
+        error.kind()
+    }
+}
+
+/// Whether a request that failed with this has provably not been worked on: its stream was refused,
+/// or is one of those that a callee which goes away says it has not seen.
+pub(crate) fn is_unprocessed(error: &hyper::Error) -> bool {
+    h2_error(error).is_some_and(|error| {
+        error.is_remote()
+            && (error.reason() == Some(h2::Reason::REFUSED_STREAM) || error.is_go_away())
+    })
+}
+
+fn is_protocol_error(error: &hyper::Error) -> bool {
+    error.is_parse()
+        || h2_error(error).is_some_and(|error| {
+            error.is_library() && error.reason().is_some_and(|reason| reason != h2::Reason::CANCEL)
+        })
+}
+
+fn h2_error(error: &hyper::Error) -> Option<&h2::Error> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref() {
+            return Some(error);
+        }
+        cause = error.source();
+    }
+    None
+}

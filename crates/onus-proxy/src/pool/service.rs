@@ -1,0 +1,386 @@
+//! The service below the outbound layer: one attempt over one connection.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HOST, UPGRADE};
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use http::{HeaderValue, Method, Request, Response, Version};
+use http_body::Body;
+use onus::replay::{Attempt, BoxError, ReplayBody, ReplayLimits, Tape, Trail};
+use tokio::time::{MissedTickBehavior, interval};
+use tower_service::Service;
+
+use super::access;
+use super::body::{Lease, PoolBody};
+use super::dial::Dial;
+use super::endpoint::Endpoint;
+use super::endpoints::{Endpoints, Target};
+use super::error::{PoolError, is_unprocessed};
+use super::sent::Sent;
+use super::view::PoolView;
+use super::{PoolLimits, http1, http2};
+
+/// Connections to a callee.
+pub(crate) struct Pool<B>(Arc<Shared<B>>);
+
+struct Shared<B> {
+    /// The callee, for logs.
+    callee: Arc<str>,
+    endpoints: Endpoints<B>,
+    protocol: Protocol,
+    /// The memory for bodies that may have to be sent over another connection.
+    replay: ReplayLimits,
+    counts: PoolCounts,
+}
+
+/// How a callee is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// As the request came.
+    #[default]
+    AsReceived,
+    Http1,
+    Http2,
+}
+
+impl<B> Pool<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// Connections to the instances of `target`, to be made when they are needed.
+    pub(crate) fn new(
+        callee: &str,
+        target: Target,
+        protocol: Protocol,
+        dial: Dial,
+        limits: PoolLimits,
+        replay: ReplayLimits,
+    ) -> Self {
+        let endpoints = Endpoints::new(target, dial, limits);
+        let (callee, counts) = (callee.into(), PoolCounts::default());
+        let shared = Arc::new(Shared { callee, endpoints, protocol, replay, counts });
+        tokio::spawn(keep_up(Arc::downgrade(&shared), limits.idle / 2));
+        Self(shared)
+    }
+
+    /// Sends a request over a connection that is free, or a new one.
+    pub(crate) async fn send(
+        self,
+        request: Request<B>,
+        attempt: Attempt,
+        trail: Option<Arc<Trail>>,
+    ) -> Result<Response<PoolBody<B>>, PoolError> {
+        let entry = access::Entry::begin(&self.0.callee, &request, attempt);
+        let sent = self.0.send(request, trail.as_deref()).await;
+        match &sent {
+            Err(PoolError::Full { .. }) => count(&self.0.counts.refused),
+            Err(
+                PoolError::Connect { .. }
+                | PoolError::ConnectTimeout { .. }
+                | PoolError::Resolve { .. },
+            ) => count(&self.0.counts.unreachable),
+            Err(PoolError::Exchange { .. }) => count(&self.0.counts.broken),
+            Ok(_) => {}
+        }
+        if let Some(entry) = entry {
+            entry.end(&sent);
+        }
+        sent
+    }
+
+    /// What there is of connections, and what happened to them.
+    pub(crate) fn view(&self) -> PoolView {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = &self.0.counts;
+        let mut view = PoolView {
+            resends: read(&counts.resends),
+            unreachable: read(&counts.unreachable),
+            refused: read(&counts.refused),
+            broken: read(&counts.broken),
+            ..self.0.endpoints.view()
+        };
+        view.callee = self.0.callee.to_string();
+        view
+    }
+}
+
+impl<B> Shared<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    async fn send(
+        &self,
+        mut request: Request<B>,
+        trail: Option<&Trail>,
+    ) -> Result<Response<PoolBody<B>>, PoolError> {
+        let endpoint = self.endpoints.pick(trail).await?;
+        let is_http2 = match self.protocol {
+            // A connection that is to be something else cannot be shared.
+            _ if request.headers().contains_key(UPGRADE) => false,
+            Protocol::AsReceived => request.version() == Version::HTTP_2,
+            Protocol::Http1 => false,
+            Protocol::Http2 => true,
+        };
+        if is_http2 {
+            to_http2(&mut request, endpoint.address);
+            self.send_http2(&endpoint, request, trail).await
+        } else {
+            to_http1(&mut request);
+            let request = request.map(|body| Sent::Plain { body });
+            self.send_http1(&endpoint, request, trail).await
+        }
+    }
+
+    async fn send_http1(
+        &self,
+        endpoint: &Arc<Endpoint<B>>,
+        request: Request<Sent<B>>,
+        trail: Option<&Trail>,
+    ) -> Result<Response<PoolBody<B>>, PoolError> {
+        let lease = noted(endpoint, endpoint.http1().await)?;
+        let (mut error, reused) = match send_on(endpoint, lease, request).await {
+            Ok(response) => return Ok(response),
+            Err(lost) => lost,
+        };
+        match error.take_message() {
+            // The connection was closed before anything was written to it.
+            Some(request) if reused && self.may_resend(trail) => {
+                let lease = noted(endpoint, endpoint.fresh_http1().await)?;
+                send_on(endpoint, lease, request)
+                    .await
+                    .map_err(|(error, _)| exchange(endpoint, error.into_error()))
+            }
+            Some(_) | None => Err(exchange(endpoint, error.into_error())),
+        }
+    }
+
+    async fn send_http2(
+        &self,
+        endpoint: &Arc<Endpoint<B>>,
+        request: Request<B>,
+        trail: Option<&Trail>,
+    ) -> Result<Response<PoolBody<B>>, PoolError> {
+        let (head, body) = request.into_parts();
+        let tape = (!body.is_end_stream()).then(|| Tape::new(body, &self.replay));
+        let first = again(&head, tape.as_ref(), Attempt::FIRST);
+        let first = first.unwrap_or_else(|| unreplayable(&head));
+        let lease = stream(endpoint).await?;
+        let error = match send_on_stream(endpoint, lease, first).await {
+            Ok(response) => return Ok(response),
+            Err(Lost { error, unprocessed: true }) if self.may_resend(trail) => error,
+            Err(Lost { error, .. }) => return Err(error),
+        };
+        let Some(second) = again(&head, tape.as_ref(), Attempt::FIRST.next()) else {
+            return Err(error);
+        };
+        // Who refuses a stream is full, or goes away.
+        let endpoint = &self.endpoints.pick(trail).await?;
+        let lease = stream(endpoint).await?;
+        send_on_stream(endpoint, lease, second).await.map_err(|lost| lost.error)
+    }
+
+    /// Whether a request may be sent over a second connection; once for a call.
+    fn may_resend(&self, trail: Option<&Trail>) -> bool {
+        let may = trail.is_none_or(Trail::take_resend);
+        if may {
+            count(&self.counts.resends);
+        }
+        may
+    }
+}
+
+/// Why a stream gave no answer, and whether the callee has provably not worked on the request.
+struct Lost {
+    error: PoolError,
+    unprocessed: bool,
+}
+
+type Unsent<B> = hyper::client::conn::TrySendError<Request<Sent<B>>>;
+
+async fn send_on<B>(
+    endpoint: &Arc<Endpoint<B>>,
+    mut lease: http1::Lease<B>,
+    request: Request<Sent<B>>,
+) -> Result<Response<PoolBody<B>>, (Unsent<B>, bool)>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    match lease.sender.try_send_request(request).await {
+        Ok(response) => {
+            endpoint.works();
+            Ok(response.map(|body| PoolBody::new(body, Lease::Http1(lease))))
+        }
+        Err(error) => Err((error, lease.reused)),
+    }
+}
+
+async fn stream<B>(endpoint: &Arc<Endpoint<B>>) -> Result<http2::Lease<B>, PoolError>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    noted(endpoint, endpoint.http2().await)
+}
+
+async fn send_on_stream<B>(
+    endpoint: &Arc<Endpoint<B>>,
+    mut lease: http2::Lease<B>,
+    request: Request<Sent<B>>,
+) -> Result<Response<PoolBody<B>>, Lost>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    match lease.sender.try_send_request(request).await {
+        Ok(response) => {
+            endpoint.works();
+            Ok(response.map(|body| PoolBody::new(body, Lease::Http2(lease))))
+        }
+        Err(mut error) => {
+            // What hyper gives back was never written.
+            let unwritten = error.take_message().is_some();
+            let error = error.into_error();
+            let unprocessed = unwritten || is_unprocessed(&error);
+            if unprocessed {
+                lease.retire();
+            }
+            Err(Lost { error: exchange(endpoint, error), unprocessed })
+        }
+    }
+}
+
+/// Notes whether an instance can be reached.
+fn noted<B, T>(endpoint: &Endpoint<B>, leased: Result<T, PoolError>) -> Result<T, PoolError> {
+    match &leased {
+        Err(PoolError::Connect { .. } | PoolError::ConnectTimeout { .. }) => endpoint.fails(),
+        Err(PoolError::Resolve { .. } | PoolError::Full { .. } | PoolError::Exchange { .. })
+        | Ok(_) => {}
+    }
+    leased
+}
+
+fn exchange<B>(endpoint: &Endpoint<B>, source: hyper::Error) -> PoolError {
+    PoolError::Exchange { address: endpoint.address, source }
+}
+
+/// The request with its body from the start; `None` where that is gone.
+fn again<B: Body>(
+    head: &Parts,
+    tape: Option<&Tape<B>>,
+    attempt: Attempt,
+) -> Option<Request<Sent<B>>> {
+    let body = match tape {
+        None => Sent::Empty,
+        Some(tape) => Sent::Kept { body: tape.attempt(attempt).ok()? },
+    };
+    Some(Request::from_parts(head.clone(), body))
+}
+
+/// Not reached: nothing has been read of a new tape.
+fn unreplayable<B>(head: &Parts) -> Request<Sent<B>> {
+    Request::from_parts(head.clone(), Sent::Empty)
+}
+
+/// In HTTP/1.1 the target is a path, and the authority a header.
+fn to_http1<B>(request: &mut Request<B>) {
+    if request.uri().authority().is_some() && request.method() != Method::CONNECT {
+        let uri = std::mem::take(request.uri_mut());
+        let parts = uri.into_parts();
+        if let Some(authority) = &parts.authority
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            request.headers_mut().insert(HOST, host);
+        }
+        let path = parts.path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/"));
+        *request.uri_mut() = Uri::from(path);
+    }
+    *request.version_mut() = Version::HTTP_11;
+}
+
+/// In HTTP/2 the authority is a part of the target.
+fn to_http2<B>(request: &mut Request<B>, address: SocketAddr) {
+    let host = request.headers_mut().remove(HOST);
+    if request.uri().authority().is_none() {
+        let mut parts = std::mem::take(request.uri_mut()).into_parts();
+        let host = host.and_then(|host| Authority::from_maybe_shared(host).ok());
+        parts.authority = host.or_else(|| Authority::try_from(address.to_string()).ok());
+        parts.scheme.get_or_insert(Scheme::HTTP);
+        parts.path_and_query.get_or_insert_with(|| PathAndQuery::from_static("/"));
+        *request.uri_mut() = Uri::from_parts(parts).unwrap_or_default();
+    }
+    *request.version_mut() = Version::HTTP_2;
+}
+
+/// Closes old connections and asks where the instances are, until the pool is gone.
+async fn keep_up<B>(pool: Weak<Shared<B>>, sweep: Duration) {
+    let mut sweeps = interval(sweep.max(Duration::from_millis(10)));
+    let mut lookups = interval(RESOLVE_EVERY);
+    sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    lookups.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let is_sweep = tokio::select! {
+            _ = sweeps.tick() => true,
+            _ = lookups.tick() => false,
+        };
+        let Some(pool) = pool.upgrade() else { return };
+        if is_sweep {
+            pool.endpoints.sweep();
+        } else {
+            // Whoever needs an address hears of it.
+            let _ = pool.endpoints.resolve(RESOLVE_EVERY / 2).await;
+        }
+    }
+}
+
+impl<B> Service<Request<ReplayBody<B>>> for Pool<ReplayBody<B>>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<PoolBody<ReplayBody<B>>>;
+    type Error = PoolError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, PoolError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), PoolError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ReplayBody<B>>) -> Self::Future {
+        let (attempt, trail) = (request.body().attempt(), request.body().trail().cloned());
+        // Boxed, because the futures of hyper's connections have no name.
+        Box::pin(self.clone().send(request, attempt, trail))
+    }
+}
+
+impl<B> Clone for Pool<B> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What happened to the requests of a pool.
+#[derive(Debug, Default)]
+struct PoolCounts {
+    resends: AtomicU64,
+    unreachable: AtomicU64,
+    refused: AtomicU64,
+    broken: AtomicU64,
+}
+
+/// How often the resolver is asked where the instances are.
+const RESOLVE_EVERY: Duration = Duration::from_secs(5);

@@ -1,0 +1,311 @@
+//! A proxy from its start to its end.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hyper::body::Incoming;
+use onus::Onus;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use crate::admin::Admin;
+use crate::busy::Busy;
+use crate::config::{ProxyConfig, ProxyConfigError};
+use crate::connection::Server;
+use crate::inbound::Inbound;
+use crate::listener::{self, Front, ListenerCounts, Stage};
+use crate::outbound::{Callees, Outbound};
+use crate::pool::{Dial, Pool, Target};
+use crate::tls::ServerTls;
+
+/// A proxy that runs, until it is dropped.
+pub struct Proxy {
+    state: Arc<State>,
+    addresses: Addresses,
+    inbound: Listeners,
+    outbound: Listeners,
+    /// The admin interface, and what follows files.
+    others: Listeners,
+}
+
+/// What all parts of a proxy share.
+pub(crate) struct State {
+    pub(crate) onus: Onus,
+    pub(crate) config: ArcSwap<ProxyConfig>,
+    pub(crate) callees: ArcSwap<Callees>,
+    pub(crate) app: Pool<Incoming>,
+    pub(crate) inbound: Arc<ListenerCounts>,
+    pub(crate) outbound: Arc<ListenerCounts>,
+    pub(crate) tunnels: Busy,
+    /// Whether it takes part in serving, as far as others should know.
+    pub(crate) ready: AtomicBool,
+    pub(crate) reloads: AtomicU64,
+    pub(crate) reloads_refused: AtomicU64,
+    /// Whether the last configuration was refused.
+    pub(crate) is_refused: AtomicBool,
+}
+
+/// Where a proxy listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Addresses {
+    inbound: SocketAddr,
+    outbound: SocketAddr,
+    admin: SocketAddr,
+    callees: Vec<(String, SocketAddr)>,
+}
+
+/// Listeners that come to their end together.
+struct Listeners {
+    stage: watch::Sender<Stage>,
+    tasks: JoinSet<()>,
+}
+
+/// Why a proxy cannot start; nothing of it runs then.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ProxyConfigError),
+    /// A socket cannot be had.
+    #[error("listen on {address} for {what}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// For what.
+        what: String,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Proxy {
+    /// Starts a proxy on the current runtime.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be had; nothing is left half started.
+    pub async fn start(config: &ProxyConfig) -> Result<Self, StartError> {
+        let onus = config.onus()?;
+        let tls = config.server_tls()?.map(Arc::new);
+        let listen = config.listen();
+        // All sockets are there before anything is served.
+        let inbound = bind(listen.inbound, "inbound").await?;
+        let outbound = bind(listen.outbound, "outbound").await?;
+        let admin = bind(listen.admin, "admin").await?;
+        let mut own = Vec::new();
+        for callee in &config.callees {
+            if let Some(address) = callee.listen {
+                let bound = bind(address, &format!("callee {:?}", callee.name)).await?;
+                own.push((callee.name.clone(), bound));
+            }
+        }
+        let addresses = Addresses {
+            inbound: inbound.1,
+            outbound: outbound.1,
+            admin: admin.1,
+            callees: own.iter().map(|(name, (_, address))| (name.clone(), *address)).collect(),
+        };
+        let limits = config.pool_limits();
+        let dial = Dial { timeout: limits.connect, tls: None };
+        let (target, protocol) = (config.app.clone(), config.app_protocol);
+        let app = Pool::new("app", target, protocol, dial, limits, onus.replay_limits().clone());
+        let state = Arc::new(State {
+            callees: ArcSwap::from_pointee(Callees::of(config, &onus, None)?),
+            config: ArcSwap::from_pointee(config.clone()),
+            onus,
+            app,
+            inbound: Arc::default(),
+            outbound: Arc::default(),
+            tunnels: Busy::default(),
+            ready: AtomicBool::new(true),
+            reloads: AtomicU64::new(0),
+            reloads_refused: AtomicU64::new(0),
+            is_refused: AtomicBool::new(false),
+        });
+        let mut proxy = Self {
+            state: state.clone(),
+            addresses,
+            inbound: Listeners::new(),
+            outbound: Listeners::new(),
+            others: Listeners::new(),
+        };
+        let front = Inbound::new(&state);
+        let tls_server = Server::new(config.server_limits(), tls.clone());
+        proxy.inbound.serve(inbound.0, front, &tls_server, &state.inbound);
+        let server = Server::new(config.server_limits(), None);
+        proxy.outbound.serve(outbound.0, Outbound::new(&state), &server, &state.outbound);
+        for (name, (socket, _)) in own {
+            let front = Outbound::only(&state, &name);
+            proxy.outbound.serve(socket, front, &server, &state.outbound);
+        }
+        proxy.others.serve(admin.0, Admin::new(&state), &server, &Arc::default());
+        proxy.others.tasks.spawn(follow_certificates(state.clone(), tls));
+        if let Some(path) = config.switch_file() {
+            proxy.others.tasks.spawn(state.onus.watch_switch_file(path));
+        }
+        let Addresses { inbound, outbound, admin, .. } = &proxy.addresses;
+        let service = &**state.onus.agent().service();
+        tracing::info!(service, %inbound, %outbound, %admin, "onus: the proxy listens");
+        Ok(proxy)
+    }
+
+    /// Where requests to the application are accepted.
+    #[must_use]
+    pub fn inbound(&self) -> SocketAddr {
+        self.addresses.inbound
+    }
+
+    /// Where calls of the application are accepted.
+    #[must_use]
+    pub fn outbound(&self) -> SocketAddr {
+        self.addresses.outbound
+    }
+
+    /// Where the admin interface is.
+    #[must_use]
+    pub fn admin(&self) -> SocketAddr {
+        self.addresses.admin
+    }
+
+    /// Where calls to callees with a listener of their own are accepted.
+    #[must_use]
+    pub fn callees(&self) -> &[(String, SocketAddr)] {
+        &self.addresses.callees
+    }
+
+    /// The layers that the proxy hosts.
+    #[must_use]
+    pub fn onus(&self) -> &Onus {
+        &self.state.onus
+    }
+
+    /// Takes another configuration over. Budgets, classes, counters and connections last unless
+    /// their own settings are others; a request that is under way keeps to what it began with.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be meant, or needs a restart; what was in force stays in force.
+    pub fn reload(&self, config: &ProxyConfig) -> Result<(), ProxyConfigError> {
+        let state = &self.state;
+        let before = state.config.load_full();
+        let taken = before.refuse_restart(config).and_then(|()| {
+            let callees = Callees::of(config, &state.onus, Some((&before, &state.callees.load())))?;
+            state.onus.reconfigure(config.builder()?)?;
+            Ok(callees)
+        });
+        self.refused(taken.is_err());
+        state.callees.store(Arc::new(taken?));
+        state.config.store(Arc::new(config.clone()));
+        tracing::info!("onus: another configuration is in force");
+        Ok(())
+    }
+
+    /// Counts a configuration that was taken over or refused, also one that cannot be read at all.
+    pub(crate) fn refused(&self, is_refused: bool) {
+        let state = &self.state;
+        state.is_refused.store(is_refused, Ordering::Relaxed);
+        let count = if is_refused { &state.reloads_refused } else { &state.reloads };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends: says that it is not ready, then accepts no further connection of others, answers what
+    /// is under way, and serves the calls of the application until that is gone; all of it within
+    /// the limit. Whether nothing had to be cut off.
+    pub async fn drain(mut self) -> bool {
+        let config = self.state.config.load_full();
+        let (delay, limit) = config.drain();
+        self.state.ready.store(false, Ordering::Relaxed);
+        let latest = Instant::now() + delay + limit;
+        sleep_until(Instant::now() + delay).await;
+        let state = self.state.clone();
+        let ends = async {
+            // Only the inbound side tells its clients that it ends: the application still calls.
+            self.inbound.drain().await;
+            state.tunnels.idle().await;
+            gone(&config.app).await;
+            self.outbound.drain().await;
+        };
+        timeout_at(latest, ends).await.is_ok()
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+impl Listeners {
+    fn new() -> Self {
+        Self { stage: watch::Sender::new(Stage::Serving), tasks: JoinSet::new() }
+    }
+
+    fn serve<F: Front>(
+        &mut self,
+        socket: TcpListener,
+        front: F,
+        server: &Server,
+        counts: &Arc<ListenerCounts>,
+    ) {
+        let (server, counts, stage) = (server.clone(), counts.clone(), self.stage.subscribe());
+        self.tasks.spawn(listener::serve(socket, front, server, counts, stage));
+    }
+
+    /// Ready when all connections have ended.
+    async fn drain(&mut self) {
+        self.stage.send_replace(Stage::Draining);
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Reads certificates anew whose files have changed, as long as the proxy runs.
+async fn follow_certificates(state: Arc<State>, tls: Option<Arc<ServerTls>>) {
+    loop {
+        sleep(FOLLOW_EVERY).await;
+        let (state, tls) = (state.clone(), tls.clone());
+        let read = move || {
+            if let Some(tls) = tls {
+                tls.follow();
+            }
+            state.callees.load().follow_certificates();
+        };
+        // Files may be slow.
+        let _ = tokio::task::spawn_blocking(read).await;
+    }
+}
+
+/// Ready when the application does not listen any more: it makes no further calls.
+async fn gone(app: &Target) {
+    loop {
+        let reached = match app {
+            Target::Addresses(addresses) => TcpStream::connect(&addresses[..]).await,
+            Target::Name { host, port } => TcpStream::connect((host.as_str(), *port)).await,
+        };
+        if reached.is_err() {
+            return;
+        }
+        sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Listens, so that a port that is taken is known before anything is served.
+async fn bind(address: SocketAddr, what: &str) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { address, what: what.to_owned(), source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+/// How often it is looked whether the application is gone.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// How often it is looked whether certificates have changed.
+const FOLLOW_EVERY: Duration = Duration::from_secs(1);

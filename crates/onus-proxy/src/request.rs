@@ -1,0 +1,75 @@
+//! Requests that are refused because two readers could understand them in two ways.
+
+use http::header::{HOST, HeaderValue, TRANSFER_ENCODING};
+use http::{Request, Version};
+
+use crate::answer::OwnError;
+
+/// Whether a request has one meaning only.
+///
+/// What the parser of the connection refuses does not come here: lengths that contradict each
+/// other, a length beside chunks, characters that belong in no header.
+pub(crate) fn refuse_ambiguous<B>(request: &Request<B>) -> Result<(), OwnError> {
+    let headers = request.headers();
+    let mut hosts = headers.get_all(HOST).iter();
+    let authority = request.uri().authority();
+    match (hosts.next(), hosts.next()) {
+        (_, Some(_)) => return Err(OwnError::malformed("the request has two Host fields")),
+        // With an authority in an HTTP/1.1 target, that counts and the Host is replaced.
+        (Some(host), None) if request.version() == Version::HTTP_2 => {
+            let same = |name: &str| host.as_bytes().eq_ignore_ascii_case(name.as_bytes());
+            if !authority.is_some_and(|authority| same(authority.as_str())) {
+                return Err(OwnError::malformed("the request has a Host beside its :authority"));
+            }
+        }
+        (None, None) if authority.is_none() && request.version() == Version::HTTP_11 => {
+            return Err(OwnError::malformed("the request has no Host"));
+        }
+        (_, None) => {}
+    }
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(only), None) if is_chunked(only) => Ok(()),
+        (Some(_), _) => {
+            Err(OwnError::malformed("the request has a transfer coding beside plain chunks"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::request::Builder;
+
+    use super::*;
+
+    #[test]
+    fn a_request_with_two_meanings_is_refused() {
+        fn check(request: Builder, version: Version, is_refused: bool) {
+            let request = request.version(version).body(()).unwrap();
+            assert_eq!(refuse_ambiguous(&request).is_err(), is_refused, "{request:?}");
+        }
+        const H1: Version = Version::HTTP_11;
+        const H2: Version = Version::HTTP_2;
+        let path = || Request::get("/");
+        let whole = || Request::get("http://a/");
+        check(path().header("host", "a"), H1, false);
+        check(path().header("host", "a").header("host", "a"), H1, true);
+        check(path(), H1, true);
+        check(path(), Version::HTTP_10, false);
+        check(whole(), H1, false);
+        check(whole().header("host", "b"), H1, false);
+        check(whole(), H2, false);
+        check(whole().header("host", "A"), H2, false);
+        check(whole().header("host", "b"), H2, true);
+        let coded = |coding: &str| path().header("host", "a").header("transfer-encoding", coding);
+        check(coded("chunked"), H1, false);
+        check(coded("Chunked"), H1, false);
+        check(coded("gzip, chunked"), H1, true);
+        check(coded("chunked, chunked"), H1, true);
+        check(coded("chunked").header("transfer-encoding", "chunked"), H1, true);
+        check(coded("identity"), H1, true);
+        check(coded(" chunked"), H1, true);
+    }
+}

@@ -1,0 +1,145 @@
+//! What is typed for a proxy.
+
+use std::error::Error;
+
+use onus_proxy::{ConfigFile, ProxyConfig};
+
+/// What is said of a configuration, with its cause.
+fn refused(yaml: &str) -> String {
+    let error = ConfigFile::parse(yaml).and_then(ProxyConfig::new).unwrap_err();
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn the_example_is_sound_and_says_the_defaults() {
+    let example = ConfigFile::parse(ConfigFile::example()).unwrap();
+    ProxyConfig::new(example.clone()).unwrap();
+    let mut shown = example;
+    shown.callees.clear();
+    shown.switch_file = None;
+    shown.inbound.routes.clear();
+    let least = ConfigFile::parse("service: shop/checkout").unwrap();
+    assert_eq!(shown.show().unwrap(), least.show().unwrap());
+}
+
+#[test]
+fn what_is_shown_is_read_as_the_same() {
+    let example = ConfigFile::parse(ConfigFile::example()).unwrap();
+    let shown = example.show().unwrap();
+    let again = ConfigFile::parse(&shown).unwrap();
+    assert_eq!(again.show().unwrap(), shown);
+    ProxyConfig::new(again).unwrap();
+}
+
+#[test]
+fn every_setting_of_the_schema_is_in_the_example() {
+    let schema: serde_json::Value = serde_json::from_str(&ConfigFile::schema()).unwrap();
+    let mut settings = Vec::new();
+    collect(&schema, &mut settings);
+    let missing: Vec<_> = settings
+        .into_iter()
+        .filter(|setting| !ConfigFile::example().contains(&format!("{setting}:")))
+        // The example declares a layer that is known.
+        .filter(|setting| setting != "claim-alias")
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn the_schema_for_editors_is_that_of_the_file() {
+    let shipped = include_str!("../../../../docs/onus.schema.json");
+    assert_eq!(
+        shipped,
+        ConfigFile::schema(),
+        "write it anew: onus config schema > docs/onus.schema.json"
+    );
+}
+
+/// The names of all properties.
+fn collect(schema: &serde_json::Value, settings: &mut Vec<String>) {
+    match schema {
+        serde_json::Value::Object(fields) => {
+            if let Some(serde_json::Value::Object(properties)) = fields.get("properties") {
+                settings.extend(properties.keys().cloned());
+            }
+            fields.values().for_each(|value| collect(value, settings));
+        }
+        serde_json::Value::Array(values) => {
+            values.iter().for_each(|value| collect(value, settings))
+        }
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::String(_) => {}
+    }
+}
+
+#[test]
+fn a_mistake_is_shown_where_it_is() {
+    let says = refused("service: a\nmode: observe\nlimits:\n  header-timeout: soon\n");
+    for part in [
+        "line 4",
+        "column 19",
+        "header-timeout: soon",
+        "^",
+        "\"soon\" is no span of time; one like 25ms, 8s or 15m",
+    ] {
+        assert!(says.contains(part), "{part} is not in\n{says}");
+    }
+    let says = refused("service: a\nmodus: observe\n");
+    for part in ["line 2", "unknown field", "modus", "mode"] {
+        assert!(says.contains(part), "{part} is not in\n{says}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_named_with_what_would() {
+    let with = |callee: &str| format!("service: a\ncallees: {{b: {{{callee}}}}}");
+    let at = "address: \"b:80\", ";
+    for (yaml, says) in [
+        (
+            "service: \"\"".to_owned(),
+            "service name \"\" is not 1 to 128 printable ASCII characters",
+        ),
+        (with("address: b"), "callees.b.address is \"b\"; allowed is one name with a port"),
+        (with("address: [b:80, c:80]"), "callees.b.address is \"b:80, c:80\"; allowed is one name"),
+        (with(&format!("{at}retry: {{attempts: 0}}")), "attempts is 0; allowed is 1 to 10"),
+        (
+            with(&format!("{at}retry: {{attempts: 2, no-budget: true, budget: {{percent: 1}}}}")),
+            "callees.b.retry.no-budget is \"true\"; allowed is one of budget and no-budget",
+        ),
+        (
+            with(&format!(
+                "{at}retries: {{made-by: below, like: istio-default}}, retry: {{attempts: 2}}"
+            )),
+            "a retry policy for b, whose retries are declared to be made elsewhere",
+        ),
+        (
+            with(&format!("{at}retries: {{made-by: below}}")),
+            "callees.b.retries.attempts is \"\"; allowed is 2 to 100, or a known layer",
+        ),
+        (
+            with(&format!("{at}routes: [\"/a/{{x}}\", \"/a/{{y}}\"]")),
+            "callees.b.routes is \"/a/{y}\"; allowed is a template such as /pay/{id}",
+        ),
+        ("service: a\nworkers: 0".to_owned(), "workers is \"0\"; allowed is 1 to 256"),
+        (
+            "service: a\nlimits: {headers: 1}".to_owned(),
+            "limits.headers is \"1\"; allowed is 10 to 10000",
+        ),
+        (
+            "service: a\nlimits: {idle-timeout: 1ms}".to_owned(),
+            "limits.idle-timeout is \"1ms\"; allowed is 10ms to 24h",
+        ),
+        (
+            "service: a\ncorrelation: {ids: [\"a b\"]}".to_owned(),
+            "correlation.ids is \"a b\"; allowed is the name of a header",
+        ),
+    ] {
+        let said = refused(&yaml);
+        assert!(said.contains(says), "{says}\nis not in\n{said}");
+    }
+}

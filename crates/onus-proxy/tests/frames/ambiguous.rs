@@ -1,0 +1,93 @@
+//! Requests that two readers could understand in two ways.
+
+use crate::cast::{Line, Stub, between, lines};
+
+async fn stub() -> Stub {
+    lines(|mut line| async move {
+        while line.request().await.is_some() {
+            line.say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    })
+    .await
+}
+
+/// The status of the answer to these bytes, at both listeners; none where the connection is closed
+/// without one. And how many requests came through to the other side.
+async fn answered(bytes: &str) -> ([Option<u16>; 2], usize) {
+    let stub = stub().await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let mut statuses = [None; 2];
+    for (status, address) in statuses.iter_mut().zip([proxy.inbound(), proxy.outbound()]) {
+        let mut line = Line::to(address).await;
+        line.say(bytes).await;
+        *status = line.head().await.map(|head| head.status());
+    }
+    (statuses, stub.seen().len())
+}
+
+#[tokio::test]
+async fn a_request_with_two_meanings_goes_no_further() {
+    const OK: [Option<u16>; 2] = [Some(200); 2];
+    const BAD: [Option<u16>; 2] = [Some(400); 2];
+    for (bytes, statuses, passed) in [
+        ("GET / HTTP/1.1\r\nhost: peer\r\n\r\n", OK, 2),
+        ("GET / HTTP/1.1\r\nhost: peer\r\nhost: peer\r\n\r\n", BAD, 0),
+        ("GET / HTTP/1.1\r\nhost: peer\r\nhost: other\r\n\r\n", BAD, 0),
+        ("GET / HTTP/1.1\r\nx: 1\r\n\r\n", BAD, 0),
+        (
+            "POST / HTTP/1.1\r\nhost: peer\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+            BAD,
+            0,
+        ),
+        ("POST / HTTP/1.1\r\nhost: peer\r\ncontent-length: +1\r\n\r\na", BAD, 0),
+        ("POST / HTTP/1.1\r\nhost: peer\r\ncontent-length: 1,1\r\n\r\na", BAD, 0),
+        ("POST / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding: gzip\r\n\r\na", BAD, 0),
+        (
+            "POST / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            BAD,
+            0,
+        ),
+        (
+            "POST / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n0\r\n\r\n",
+            BAD,
+            0,
+        ),
+        ("POST / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding : chunked\r\n\r\n0\r\n\r\n", BAD, 0),
+        ("GET / HTTP/1.1\r\nhost: peer\r\n folded: 1\r\n\r\n", BAD, 0),
+        ("GET /\0 HTTP/1.1\r\nhost: peer\r\n\r\n", BAD, 0),
+    ] {
+        assert_eq!(answered(bytes).await, (statuses, passed), "{bytes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_length_beside_chunks_is_not_passed_on() {
+    let stub = stub().await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let mut line = Line::to(proxy.outbound()).await;
+    // One reader would take what follows the length for another request.
+    line.say(
+        "POST / HTTP/1.1\r\nhost: peer\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n\
+         5\r\nhello\r\n0\r\n\r\n",
+    )
+    .await;
+    line.head().await;
+    let seen = stub.seen();
+    assert_eq!(seen.len(), 1);
+    assert_eq!(seen[0].body, "hello");
+    assert_eq!(seen[0].headers.get("content-length"), None);
+}
+
+#[tokio::test]
+async fn an_authority_in_the_target_counts_and_the_host_follows() {
+    let stub = stub().await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let mut line = Line::to(proxy.outbound()).await;
+    line.say("GET http://peer/x HTTP/1.1\r\nhost: other\r\n\r\n").await;
+    assert_eq!(line.head().await.unwrap().status(), 200);
+    let seen = &stub.seen()[0];
+    assert_eq!(
+        (seen.uri.to_string().as_str(), &seen.headers["host"]),
+        ("/x", &"peer".parse().unwrap())
+    );
+}

@@ -1,0 +1,8 @@
+//! What peers do on the wire, and what becomes of it through a proxy.
+
+mod ambiguous;
+mod instances;
+mod messages;
+mod resends;
+mod tunnels;
+mod unreachable;

@@ -1,0 +1,87 @@
+//! The admin interface.
+
+use std::net::SocketAddr;
+
+use crate::cast::{Line, TWICE, between, lines};
+
+/// The status, the content type and the body of an answer.
+pub(super) async fn ask(address: SocketAddr, request: &str) -> (u16, String, String) {
+    let mut line = Line::to(address).await;
+    line.say(request).await;
+    let head = line.head().await.expect("as the test sets it up");
+    let (body, _) = line.body(&head).await.expect("as the test sets it up");
+    let kind = head.headers["content-type"].to_str().expect("as the test sets it up").to_owned();
+    (head.status(), kind, String::from_utf8_lossy(&body).into_owned())
+}
+
+pub(super) async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
+    ask(address, &format!("GET {path} HTTP/1.1\r\nhost: admin\r\n\r\n")).await
+}
+
+#[tokio::test]
+async fn it_tells_health_edges_and_metrics() {
+    let stub = lines(|mut line| async move {
+        while line.request().await.is_some() {
+            line.say("HTTP/1.1 503 X\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let more = format!(", routes: [\"/rate/{{id}}\"], {TWICE}");
+    let proxy = between(stub.address, &[stub.address], &more).await;
+    let admin = proxy.admin();
+    let mut line = Line::to(proxy.outbound()).await;
+    line.say("GET /rate/17 HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+    assert_eq!(line.head().await.unwrap().status(), 503);
+    assert_eq!(get(admin, "/livez").await.0, 200);
+    assert_eq!(get(admin, "/readyz").await.0, 200);
+    let (status, kind, version) = get(admin, "/version").await;
+    assert_eq!((status, &*kind), (200, "application/json"));
+    assert_eq!(version, concat!("{\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}"));
+
+    let (_, _, edges) = get(admin, "/api/v1/edges").await;
+    let start = "{\"service\":\"checkout\",\"edges\":[{\"caller_method\":\"\",\"callee\":\"peer\",\
+                 \"callee_method\":\"GET /rate/{id}\",\"class\":\"unknown\"";
+    assert!(edges.starts_with(start), "{edges}");
+    let counts =
+        "\"ok\":0,\"failed\":1,\"abandoned\":0,\"retries\":1,\"suppressed\":0,\"untied\":1}";
+    assert!(edges.contains(counts), "{edges}");
+
+    let (_, kind, metrics) = get(admin, "/metrics").await;
+    assert!(kind.starts_with("application/openmetrics-text"));
+    for series in [
+        "onus_proxy_connections{listener=\"outbound\"} 1.0",
+        "onus_proxy_instances{callee=\"peer\",state=\"reached\"} 1.0",
+        "onus_proxy_callee_connections{callee=\"peer\",protocol=\"http1\",state=\"idle\"} 1.0",
+        "onus_proxy_ready 1.0",
+        "onus_mode{service=\"checkout\",mode=\"enforce\"} 1.0",
+        "onus_retries_total{caller=\"checkout\",caller_method=\"\",callee=\"peer\",\
+         callee_method=\"GET /rate/{id}\",verdict=\"made\",cause=\"missing\",arm=\"enforce\"} 1",
+    ] {
+        assert!(metrics.contains(series), "{series} is not in\n{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn what_it_does_not_know_is_a_problem() {
+    let stub = lines(|line| line.stays()).await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    for (request, status) in [
+        ("GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n", 404),
+        ("POST /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n", 405),
+        ("GET /api/v1/switches HTTP/1.1\r\nhost: a\r\n\r\n", 405),
+        ("POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nmode: off", 415),
+        (
+            "POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-type: application/yaml\r\n\
+             content-length: 10\r\n\r\nmode: loud",
+            400,
+        ),
+    ] {
+        let (got, kind, text) = ask(proxy.admin(), request).await;
+        assert_eq!((got, &*kind), (status, "application/problem+json"), "{request} {text}");
+    }
+    assert_eq!(proxy.onus().mode(), onus::Mode::ENFORCE);
+    let off = "POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-type: application/yaml\r\n\
+               content-length: 9\r\n\r\nmode: off";
+    assert_eq!(ask(proxy.admin(), off).await.0, 200);
+    assert_eq!(proxy.onus().mode(), onus::Mode::Off);
+}

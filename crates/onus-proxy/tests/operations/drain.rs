@@ -1,0 +1,68 @@
+//! A proxy that ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::admin::get;
+use crate::cast::{Line, between, lines};
+
+#[tokio::test]
+async fn what_is_under_way_is_answered_and_the_application_goes_on_calling() {
+    // S93 S94
+    let release = Arc::new(Notify::new());
+    let released = release.clone();
+    let app = lines(move |mut line| {
+        let released = released.clone();
+        async move {
+            while line.request().await.is_some() {
+                released.notified().await;
+                line.say("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
+            }
+        }
+    })
+    .await;
+    let callee = lines(|mut line| async move {
+        while line.request().await.is_some() {
+            line.say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let proxy = between(app.address, &[callee.address], "").await;
+    let (inbound, outbound, admin) = (proxy.inbound(), proxy.outbound(), proxy.admin());
+    let mut request = Line::to(inbound).await;
+    request.say("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    let mut call = Line::to(outbound).await;
+    while app.seen().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let drained = tokio::spawn(proxy.drain());
+    let not_ready = async {
+        while get(admin, "/readyz").await.0 == 200 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        // Nobody is accepted any more.
+        while tokio::net::TcpStream::connect(inbound).await.is_ok() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), not_ready).await.expect("others see that it ends");
+    call.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+    let head = call.head().await.unwrap();
+    assert_eq!((head.status(), head.headers.get("connection")), (200, None));
+    release.notify_one();
+    let head = request.head().await.unwrap();
+    assert_eq!((head.status(), &head.headers["connection"]), (200, &"close".parse().unwrap()));
+    assert_eq!(request.body(&head).await.unwrap().0, "ok");
+    // The application may still make calls, on new connections too.
+    let mut call = Line::to(outbound).await;
+    call.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+    assert_eq!(call.head().await.unwrap().status(), 200);
+    assert!(!drained.is_finished());
+    drop((app, call));
+    let drained =
+        timeout(Duration::from_secs(10), drained).await.expect("it ends with the application");
+    assert!(drained.unwrap(), "nothing was cut off");
+}
