@@ -116,6 +116,11 @@ impl RetryPolicy {
         self.budget(|budget| budget.deposit = Deposit::Success)
     }
 
+    /// Fills the budget with all calls, failed ones too, as the preset `articles` does.
+    pub fn budget_from_calls(self) -> Self {
+        self.budget(|budget| budget.deposit = Deposit::Request)
+    }
+
     /// Retries per second that are allowed whatever the traffic, 0 to 1,000 (default 1): in full
     /// only while the edge had a success within the time of [`budget_ttl`](Self::budget_ttl), else
     /// one in that time. Zero: none.
@@ -159,6 +164,12 @@ impl RetryPolicy {
     /// default, but in the preset `articles`.
     pub fn gate(mut self) -> Self {
         self.gate = true;
+        self
+    }
+
+    /// Makes as many retries where few of them succeed.
+    pub fn no_gate(mut self) -> Self {
+        self.gate = false;
         self
     }
 
@@ -342,6 +353,11 @@ mod tests {
         ] {
             assert_ne!(changed.check().unwrap().0, meant, "{changed:?}");
         }
+        let recommended = RetryPolicy::attempts(3);
+        let settings = base.clone().budget_percent(50).budget_from_successes().gate();
+        assert_eq!(settings.check().unwrap(), recommended.check().unwrap());
+        let back = recommended.budget_percent(10).budget_from_calls().no_gate();
+        assert_eq!(back.check().unwrap(), base.check().unwrap());
         let timed = base.per_try_timeout(ms(5)).deadline(ms(9));
         let expected = Timeouts { per_try: Some(ms(5)), overall: Some(ms(9)) };
         assert_eq!(timed.check().unwrap().1, expected);

@@ -65,7 +65,7 @@ fn retry(yaml: &mut String, callee: &CalleeConfig) {
     let (base, max) = policy::BACKOFF;
     let _ = write!(
         yaml,
-        "    retry: {{attempts: {}, no-probes: true, unsafe-methods: false, \
+        "    retry: {{attempts: {}, no-gate: true, no-probes: true, unsafe-methods: false, \
          backoff-base: {}ms, backoff-max: {}ms, errors: [{}]",
         callee.attempts,
         base.as_millis(),
@@ -74,7 +74,10 @@ fn retry(yaml: &mut String, callee: &CalleeConfig) {
     );
     match callee.budget_percent {
         Some(percent) => {
-            let _ = write!(yaml, ", budget: {{percent: {percent}, min-per-second: 0}}");
+            let _ = write!(
+                yaml,
+                ", budget: {{percent: {percent}, from-calls: true, min-per-second: 0}}"
+            );
         }
         None => yaml.push_str(", no-budget: true"),
     }

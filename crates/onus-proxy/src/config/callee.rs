@@ -80,8 +80,8 @@ fn policy(retry: &RetryFile, field: &str) -> Result<RetryPolicy, ProxyConfigErro
         let max = or(retry.backoff_max, Duration::from_millis(250).max(base));
         policy = policy.backoff(base, max);
     }
-    if retry.gate {
-        policy = policy.gate();
+    if retry.no_gate {
+        policy = policy.no_gate();
     }
     if retry.no_probes {
         policy = policy.no_probes();
@@ -105,8 +105,8 @@ fn with_budget(mut policy: RetryPolicy, budget: &BudgetFile) -> RetryPolicy {
     if let Some(percent) = budget.percent {
         policy = policy.budget_percent(percent);
     }
-    if budget.from_successes {
-        policy = policy.budget_from_successes();
+    if budget.from_calls {
+        policy = policy.budget_from_calls();
     }
     if let Some(floor) = budget.min_per_second {
         policy = policy.budget_min_per_second(floor);

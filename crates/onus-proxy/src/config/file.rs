@@ -305,7 +305,7 @@ pub struct CalleeTlsFile {
 pub struct RetryFile {
     /// The most attempts of a call, the first included: 1 to 10.
     pub attempts: u32,
-    /// The retry budget, or `none`; without this, 10 % of the calls and one a second.
+    /// The retry budget; without this, half of the calls that ended ok and one a second.
     #[serde(default)]
     pub budget: Option<BudgetFile>,
     /// Every failed call may be retried; not beside `budget`.
@@ -323,9 +323,9 @@ pub struct RetryFile {
     /// The wait before any retry, at most.
     #[serde(default)]
     pub backoff_max: Option<Span>,
-    /// Makes fewer retries where few of them succeed.
+    /// Makes as many retries where few of them succeed; without this they get fewer.
     #[serde(default)]
-    pub gate: bool,
+    pub no_gate: bool,
     /// Makes none of the suppressed retries, not even to measure what suppression costs.
     #[serde(default)]
     pub no_probes: bool,
@@ -347,12 +347,12 @@ pub struct RetryFile {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BudgetFile {
-    /// Retries per hundred calls.
+    /// Retries per hundred calls that fill it.
     #[serde(default)]
     pub percent: Option<u32>,
-    /// Only calls that ended ok fill it.
+    /// All calls fill it, and not only those that ended ok.
     #[serde(default)]
-    pub from_successes: bool,
+    pub from_calls: bool,
     /// Retries per second whatever the traffic, while calls succeed.
     #[serde(default)]
     pub min_per_second: Option<u32>,

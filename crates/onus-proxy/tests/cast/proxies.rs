@@ -48,7 +48,7 @@ pub(crate) fn chained(
 }
 
 /// Two attempts, the second nearly at once.
-pub(crate) const TWICE: &str = "retry: {attempts: 2, no-budget: true, no-probes: true, \
+pub(crate) const TWICE: &str = "retry: {attempts: 2, no-budget: true, no-gate: true, no-probes: true, \
                                 backoff-base: 1ms, backoff-max: 2ms}";
 
 /// A client that speaks HTTP/2 to a proxy.

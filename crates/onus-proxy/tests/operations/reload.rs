@@ -39,7 +39,7 @@ async fn callees_and_policies_follow_and_connections_last() {
     // S92
     let (sick, well) = (stub(503).await, stub(200).await);
     let peer = |more: &str| format!("peer: {{address: \"{}\"{more}}}", sick.address);
-    let twice = ", retry: {attempts: 2, budget: {percent: 0}, no-probes: true, backoff-base: 1ms, backoff-max: 1ms}";
+    let twice = ", retry: {attempts: 2, budget: {percent: 0}, no-gate: true, no-probes: true, backoff-base: 1ms, backoff-max: 1ms}";
     let proxy = proxy(&yaml(&well, &peer(""))).await;
     let mut line = Line::to(proxy.outbound()).await;
     assert_eq!((call(&mut line, "peer").await, sick.seen().len()), (503, 1));
