@@ -46,7 +46,10 @@ pub fn insert_token(headers: &mut HeaderMap, token: Token) {
         text.extend_from_slice(member);
     }
     // Pieces of header values with a comma between them are a header value.
-    if let Ok(value) = HeaderValue::try_from(text) {
+    if let Ok(mut value) = HeaderValue::try_from(text) {
+        // No two requests have the same value: HPACK is not to keep it, nor to compare it with those
+        // that it keeps.
+        value.set_sensitive(true);
         let _ = headers.try_insert(&TRACESTATE, value);
     }
 }
