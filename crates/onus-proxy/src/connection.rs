@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -43,7 +43,6 @@ pub(crate) struct ServerLimits {
 }
 
 /// How connections are served.
-#[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) limits: ServerLimits,
     http1: http1::Builder,
@@ -78,130 +77,131 @@ impl Server {
 pub(crate) async fn serve<F: Front>(
     stream: TcpStream,
     front: F,
-    server: Server,
+    server: Arc<Server>,
     counts: Arc<ListenerCounts>,
     stage: watch::Receiver<Stage>,
 ) {
     // Without it a small answer waits for an acknowledgement; slower, not wrong.
     let _ = stream.set_nodelay(true);
     let wait = server.limits.idle_timeout;
-    match &server.tls {
-        None => {
-            if let Ok(Ok(is_http2)) = timeout(wait, begins_with_http2(&stream)).await {
-                serve_over(stream, is_http2, front, server, counts, stage).await;
-            }
-        }
-        Some(tls) => {
-            let accept = TlsAcceptor::from(tls.config()).accept(stream);
-            match timeout(server.limits.header_timeout, accept).await {
-                Ok(Ok(stream)) => {
-                    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                    serve_over(stream, is_http2, front, server, counts, stage).await;
-                }
-                // Why a handshake failed is told to the client by TLS itself.
-                Ok(Err(_)) | Err(_) => {
-                    counts.handshakes_failed.fetch_add(1, Ordering::Relaxed);
-                }
-            }
+    let client = Client { front, server, counts, stage };
+    // What waits for its first byte, and HTTP/1.1 without TLS, are many: each of the others has
+    // memory of its own, which these do not pay for.
+    if let Some(tls) = client.server.tls.clone() {
+        Box::pin(client.serve_tls(stream, &tls)).await;
+    } else if let Ok(Ok(is_http2)) = timeout(wait, begins_with_http2(&stream)).await {
+        if is_http2 {
+            Box::pin(client.serve_http2(stream)).await;
+        } else {
+            client.serve_http1(stream).await;
         }
     }
 }
 
-async fn serve_over<F: Front, S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
-    stream: S,
-    is_http2: bool,
+/// What a connection is served with.
+struct Client<F> {
     front: F,
-    server: Server,
+    server: Arc<Server>,
     counts: Arc<ListenerCounts>,
     stage: watch::Receiver<Stage>,
-) {
-    let limits = server.limits;
-    let activity = Arc::new(Activity::default());
-    let io = TokioIo::new(Watched::new(stream, activity.clone()));
-    let (serving, counted) = (activity.clone(), counts.clone());
-    let service = service_fn(move |request: Request<Incoming>| {
-        let serving = serving.request(counted.requests.start());
+}
+
+impl<F: Front> Client<F> {
+    async fn serve_tls(self, stream: TcpStream, tls: &ServerTls) {
+        let accept = TlsAcceptor::from(tls.config()).accept(stream);
+        match timeout(self.server.limits.header_timeout, accept).await {
+            Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                self.serve_http2(stream).await;
+            }
+            Ok(Ok(stream)) => self.serve_http1(stream).await,
+            // Why a handshake failed is told to the client by TLS itself.
+            Ok(Err(_)) | Err(_) => {
+                self.counts.handshakes_failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    async fn serve_http1<S>(mut self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let activity = Arc::new(Activity::default());
+        let io = TokioIo::new(Watched::new(stream, activity.clone()));
+        let service = service(&self.front, &self.counts, &activity);
+        let mut connection =
+            pin!(self.server.http1.serve_connection(io, service).with_upgrades());
+        if self.is_over(connection.as_mut(), &activity, Some(self.limits().header_timeout)).await {
+            return;
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+
+    async fn serve_http2<S>(mut self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let activity = Arc::new(Activity::default());
+        let io = TokioIo::new(Watched::new(stream, activity.clone()));
+        let service = service(&self.front, &self.counts, &activity);
+        let mut connection = pin!(self.server.http2.serve_connection(io, service));
+        // It has its own bounds for heads that do not end, and pings that are no heads.
+        if self.is_over(connection.as_mut(), &activity, None).await {
+            return;
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+
+    /// Runs a connection until it ends, the proxy drains, or it does nothing for too long, and says
+    /// whether it is over: else it is to answer what is under way.
+    async fn is_over<C: Future>(
+        &mut self,
+        connection: Pin<&mut C>,
+        activity: &Activity,
+        head: Option<Duration>,
+    ) -> bool {
+        let limits = self.limits();
+        let every = limits.header_timeout.min(limits.idle_timeout).div_f64(LOOKS);
+        let lapse = tokio::select! {
+            biased;
+            // How a connection ends is seen by its client.
+            _ = connection => return true,
+            lapse = activity.lapses(head, every, limits.idle_timeout) => lapse,
+            () = drains(&mut self.stage) => return false,
+        };
+        if lapse == Lapse::SlowHead {
+            self.counts.slow.fetch_add(1, Ordering::Relaxed);
+        }
+        lapse == Lapse::SlowHead
+    }
+
+    fn limits(&self) -> ServerLimits {
+        self.server.limits
+    }
+}
+
+/// Answers the requests of a connection, and counts them.
+fn service<F: Front>(
+    front: &F,
+    counts: &Arc<ListenerCounts>,
+    activity: &Arc<Activity>,
+) -> impl HttpService<
+    Incoming,
+    ResBody = Counted<F::Body>,
+    Error = Infallible,
+    Future: Send + 'static,
+> + Send
++ use<F> {
+    let (front, counts, activity) = (front.clone(), counts.clone(), activity.clone());
+    service_fn(move |request: Request<Incoming>| {
+        let serving = activity.request(counts.requests.start());
         let front = front.clone();
         async move {
             let answer = front.answer(request).await;
             Ok::<_, Infallible>(answer.map(|body| Counted::new(body, serving)))
         }
-    });
-    // HTTP/2 has its own bounds for heads that do not end, and pings that are no heads.
-    let head = (!is_http2).then_some(limits.header_timeout);
-    let every = limits.header_timeout.min(limits.idle_timeout).div_f64(LOOKS);
-    let lapses = async {
-        let lapse = activity.lapses(head, every, limits.idle_timeout).await;
-        if lapse == Lapse::SlowHead {
-            counts.slow.fetch_add(1, Ordering::Relaxed);
-        }
-        lapse
-    };
-    if is_http2 {
-        run(server.http2.serve_connection(io, service), lapses, stage).await;
-    } else {
-        run(server.http1.serve_connection(io, service).with_upgrades(), lapses, stage).await;
-    }
-}
-
-/// Runs a connection until it ends, the proxy drains, or it does nothing for too long.
-async fn run(
-    connection: impl Connection,
-    lapses: impl Future<Output = Lapse>,
-    mut stage: watch::Receiver<Stage>,
-) {
-    let mut connection = pin!(connection);
-    tokio::select! {
-        biased;
-        // How a connection ends is seen by its client.
-        () = connection.as_mut().ended() => return,
-        lapse = lapses => if lapse == Lapse::SlowHead { return },
-        () = drains(&mut stage) => {}
-    }
-    connection.as_mut().wind_down();
-    connection.ended().await;
-}
-
-/// A connection of hyper's, of either version.
-trait Connection {
-    fn ended(self: Pin<&mut Self>) -> impl Future<Output = ()>;
-    /// Answers what is under way and then ends.
-    fn wind_down(self: Pin<&mut Self>);
-}
-
-impl<I, S, B> Connection for http1::UpgradeableConnection<I, S>
-where
-    I: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
-    S: hyper::service::HttpService<Incoming, ResBody = B>,
-    S::Error: Into<onus::replay::BoxError>,
-    B: http_body::Body + 'static,
-    B::Error: Into<onus::replay::BoxError>,
-{
-    async fn ended(self: Pin<&mut Self>) {
-        let _ = self.await;
-    }
-
-    fn wind_down(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
-}
-
-impl<I, S, B> Connection for http2::Connection<I, S, TokioExecutor>
-where
-    I: hyper::rt::Read + hyper::rt::Write + Unpin,
-    S: hyper::service::HttpService<Incoming, ResBody = B>,
-    S::Error: Into<onus::replay::BoxError>,
-    B: http_body::Body + 'static,
-    B::Error: Into<onus::replay::BoxError>,
-    TokioExecutor: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
-{
-    async fn ended(self: Pin<&mut Self>) {
-        let _ = self.await;
-    }
-
-    fn wind_down(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
+    })
 }
 
 /// How often the time of a connection is looked at before it is over.

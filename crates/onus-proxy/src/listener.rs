@@ -58,7 +58,7 @@ pub(crate) enum Stage {
 pub(crate) async fn serve<F: Front>(
     listener: TcpListener,
     front: F,
-    server: Server,
+    server: Arc<Server>,
     counts: Arc<ListenerCounts>,
     mut stage: watch::Receiver<Stage>,
 ) {

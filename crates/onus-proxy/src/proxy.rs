@@ -138,9 +138,9 @@ impl Proxy {
             others: Listeners::new(),
         };
         let front = Inbound::new(&state);
-        let tls_server = Server::new(config.server_limits(), tls.clone());
+        let tls_server = Arc::new(Server::new(config.server_limits(), tls.clone()));
         proxy.inbound.serve(inbound.0, front, &tls_server, &state.inbound);
-        let server = Server::new(config.server_limits(), None);
+        let server = Arc::new(Server::new(config.server_limits(), None));
         proxy.outbound.serve(outbound.0, Outbound::new(&state), &server, &state.outbound);
         for (name, (socket, _)) in own {
             let front = Outbound::only(&state, &name);
@@ -252,7 +252,7 @@ impl Listeners {
         &mut self,
         socket: TcpListener,
         front: F,
-        server: &Server,
+        server: &Arc<Server>,
         counts: &Arc<ListenerCounts>,
     ) {
         let (server, counts, stage) = (server.clone(), counts.clone(), self.stage.subscribe());
