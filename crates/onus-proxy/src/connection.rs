@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::activity::{Activity, Counted, Lapse};
+use crate::beside;
 use crate::listener::{Front, ListenerCounts, Stage, drains};
 use crate::stream::{Watched, begins_with_http2};
 use crate::tls::ServerTls;
@@ -163,17 +164,22 @@ impl<F: Front> Client<F> {
     ) -> bool {
         let limits = self.limits();
         let every = limits.header_timeout.min(limits.idle_timeout).div_f64(LOOKS);
-        let lapse = tokio::select! {
-            biased;
-            // How a connection ends is seen by its client.
-            _ = connection => return true,
-            lapse = activity.lapses(head, every, limits.idle_timeout) => lapse,
-            () = drains(&mut self.stage) => return false,
+        let stage = &mut self.stage;
+        let stops = async move {
+            tokio::select! {
+                lapse = activity.lapses(head, every, limits.idle_timeout) => Some(lapse),
+                () = drains(stage) => None,
+            }
         };
-        if lapse == Lapse::SlowHead {
-            self.counts.slow.fetch_add(1, Ordering::Relaxed);
+        match beside::until(connection, stops).await {
+            // How a connection ends is seen by its client.
+            None => true,
+            Some(Some(Lapse::SlowHead)) => {
+                self.counts.slow.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Some(Some(Lapse::Idle) | None) => false,
         }
-        lapse == Lapse::SlowHead
     }
 
     fn limits(&self) -> ServerLimits {

@@ -8,6 +8,7 @@
 mod activity;
 mod admin;
 mod answer;
+mod beside;
 mod busy;
 pub mod config;
 mod connection;
