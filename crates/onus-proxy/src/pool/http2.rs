@@ -23,6 +23,8 @@ pub(super) struct Http2<B> {
     state: Mutex<State<B>>,
     /// Told when a stream has ended, a connection is there, or one cannot be made.
     changed: Notify,
+    /// Streams on a connection that the callee allowed last.
+    allowed: AtomicUsize,
 }
 
 struct State<B> {
@@ -55,7 +57,8 @@ pub(crate) struct Lease<B> {
 impl<B> Http2<B> {
     pub(super) fn new() -> Self {
         let state = State { connections: Vec::new(), connecting: false, waiting: 0, made: 0 };
-        Self { state: Mutex::new(state), changed: Notify::new() }
+        let allowed = AtomicUsize::new(STREAMS_ASSUMED);
+        Self { state: Mutex::new(state), changed: Notify::new(), allowed }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<B>> {
@@ -89,8 +92,8 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    /// A stream: on the connection with the fewest, else on a new one, else on the first that has
-    /// room.
+    /// A stream: on the first connection that has room, else on a new one, else on the first that
+    /// gets room. What goes over one connection goes out together, and comes in together.
     pub(super) async fn http2(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
         if let Some(lease) = self.stream() {
             return Ok(lease);
@@ -117,13 +120,12 @@ where
     }
 
     fn stream(self: &Arc<Self>) -> Option<Lease<B>> {
-        let mut state = self.http2.lock();
-        let has_room = |connection: &&mut Connection<B>| {
+        let state = self.http2.lock();
+        let has_room = |connection: &&Connection<B>| {
             let max = connection.allowed.load(Ordering::Relaxed).min(self.limits.streams);
             connection.streams.load(Ordering::Relaxed) < max && !connection.sender.is_closed()
         };
-        let open = state.connections.iter_mut().filter(has_room);
-        let connection = open.min_by_key(|open| open.streams.load(Ordering::Relaxed))?;
+        let connection = state.connections.iter().find(has_room)?;
         connection.streams.fetch_add(1, Ordering::Relaxed);
         Some(Lease {
             sender: connection.sender.clone(),
@@ -139,20 +141,24 @@ where
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .initial_max_send_streams(STREAMS_AT_FIRST)
+            // Until the callee has said how many streams it allows, requests wait here for it: it
+            // is to refuse none.
+            .initial_max_send_streams(0)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|source| PoolError::Exchange { address: self.address, source })?;
-        let allowed = Arc::new(AtomicUsize::new(connection.current_max_send_streams()));
+        let allowed = Arc::new(AtomicUsize::new(self.http2.allowed.load(Ordering::Relaxed)));
         let (told, endpoint) = (allowed.clone(), Arc::downgrade(self));
         // How it ends is seen by the requests on it, or by nobody.
         tokio::spawn(poll_fn(move |cx| {
             let ended = Pin::new(&mut connection).poll(cx).map(drop);
             let allows = connection.current_max_send_streams();
-            if told.swap(allows, Ordering::Relaxed) != allows
-                && let Some(endpoint) = endpoint.upgrade()
-            {
-                endpoint.http2.changed.notify_waiters();
+            if allows > 0 && told.load(Ordering::Relaxed) != allows {
+                told.store(allows, Ordering::Relaxed);
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint.http2.allowed.store(allows, Ordering::Relaxed);
+                    endpoint.http2.changed.notify_waiters();
+                }
             }
             ended
         }));
@@ -236,8 +242,9 @@ impl<B> Drop for Waiting<'_, B> {
     }
 }
 
-/// Streams that are opened before the callee has said how many it allows.
-const STREAMS_AT_FIRST: usize = 10;
+/// Streams that a connection is taken to have room for before any callee has said how many it
+/// allows: as many as the standard recommends at least.
+const STREAMS_ASSUMED: usize = 100;
 /// As much as a stream may have under way; less would slow large bodies down over distance.
 const STREAM_WINDOW: u32 = 1 << 20;
 /// All streams of a connection together.

@@ -167,3 +167,37 @@ async fn a_connection_is_shared_and_another_is_opened_where_its_streams_are_take
     assert!(calls.join_all().await.iter().all(|status| *status == 200));
     assert_eq!(stub.connections(), 3);
 }
+
+/// So many calls at once to a callee that nobody has called yet and that allows so many streams, and
+/// answers when so many requests have come: how many connections there were.
+async fn at_once(calls: usize, allowed: u32, together: usize) -> usize {
+    let mut settings = h2::server::Builder::new();
+    settings.max_concurrent_streams(allowed);
+    let barrier = Arc::new(Barrier::new(together));
+    let stub = streams_with(settings, move |mut stream| {
+        let barrier = barrier.clone();
+        async move {
+            stream.request().await;
+            barrier.wait().await;
+            stream.ends(200, &[]);
+        }
+    })
+    .await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let client = Client::to(proxy.outbound()).await;
+    let mut tasks = JoinSet::new();
+    for _ in 0..calls {
+        let client = client.clone();
+        tasks.spawn(async move { client.send("POST", "/", "x", &[]).await.unwrap().status() });
+    }
+    assert!(tasks.join_all().await.iter().all(|status| *status == 200));
+    assert_eq!(stub.seen().len(), calls, "no stream was refused");
+    stub.connections()
+}
+
+#[tokio::test]
+async fn calls_that_come_at_once_share_a_connection_and_no_stream_is_refused() {
+    assert_eq!(at_once(64, 100, 64).await, 1);
+    // It depends on when it says so how many connections there are; all calls are answered anyway.
+    assert!(at_once(60, 10, 10).await <= 4);
+}
