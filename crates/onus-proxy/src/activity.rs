@@ -94,12 +94,12 @@ pin_project! {
     pub(crate) struct Counted<R> {
         #[pin]
         body: R,
-        _serving: Serving,
+        _serving: Option<Serving>,
     }
 }
 
 impl<R> Counted<R> {
-    pub(crate) fn new(body: R, serving: Serving) -> Self {
+    pub(crate) fn new(body: R, serving: Option<Serving>) -> Self {
         Self { body, _serving: serving }
     }
 }

@@ -1,5 +1,6 @@
 //! The admin interface: health, metrics, edges, and switches.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -80,9 +81,9 @@ impl Admin {
 impl Front for Admin {
     type Body = AnswerBody<Incoming>;
 
-    async fn answer(self, request: Request<Incoming>) -> Answer {
+    async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
-        match request.uri().path() {
+        Ok(match request.uri().path() {
             "/api/v1/switches" if *request.method() == Method::POST => self.switch(request).await,
             "/livez" if is_get => answer(StatusCode::OK, TEXT, "alive\n".to_owned()),
             "/readyz" if is_get => self.ready(),
@@ -92,7 +93,7 @@ impl Front for Admin {
             "/api/v1/switches" | "/livez" | "/readyz" | "/metrics" | "/api/v1/edges"
             | "/version" => problem(StatusCode::METHOD_NOT_ALLOWED, "another method is meant"),
             path => problem(StatusCode::NOT_FOUND, &format!("nothing is at {path}")),
-        }
+        })
     }
 }
 

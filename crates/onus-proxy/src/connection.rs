@@ -5,20 +5,22 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use crate::activity::{Activity, Counted, Lapse};
+use crate::activity::{Activity, Counted, Lapse, Serving};
 use crate::beside;
 use crate::listener::{Front, ListenerCounts, Stage, drains};
 use crate::stream::{Watched, begins_with_http2};
@@ -129,8 +131,7 @@ impl<F: Front> Client<F> {
         let activity = Arc::new(Activity::default());
         let io = TokioIo::new(Watched::new(stream, activity.clone()));
         let service = service(&self.front, &self.counts, &activity);
-        let mut connection =
-            pin!(self.server.http1.serve_connection(io, service).with_upgrades());
+        let mut connection = pin!(self.server.http1.serve_connection(io, service).with_upgrades());
         if self.is_over(connection.as_mut(), &activity, Some(self.limits().header_timeout)).await {
             return;
         }
@@ -192,22 +193,41 @@ fn service<F: Front>(
     front: &F,
     counts: &Arc<ListenerCounts>,
     activity: &Arc<Activity>,
-) -> impl HttpService<
-    Incoming,
-    ResBody = Counted<F::Body>,
-    Error = Infallible,
-    Future: Send + 'static,
-> + Send
+) -> impl HttpService<Incoming, ResBody = Counted<F::Body>, Error = Infallible, Future: Send + 'static>
++ Send
 + use<F> {
     let (front, counts, activity) = (front.clone(), counts.clone(), activity.clone());
     service_fn(move |request: Request<Incoming>| {
         let serving = activity.request(counts.requests.start());
-        let front = front.clone();
-        async move {
-            let answer = front.answer(request).await;
-            Ok::<_, Infallible>(answer.map(|body| Counted::new(body, serving)))
-        }
+        Answering { answer: front.clone().answer(request), serving: Some(serving) }
     })
+}
+
+pin_project! {
+    /// The answer to a request that is under way.
+    ///
+    /// An `async` block would keep the future that it awaits twice, and both are moved for each
+    /// request.
+    struct Answering<F> {
+        #[pin]
+        answer: F,
+        serving: Option<Serving>,
+    }
+}
+
+impl<F, B> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<B>, Infallible>>,
+{
+    type Output = Result<Response<Counted<B>>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let Ok(answer) = ready!(this.answer.poll(cx));
+        // It is polled to its end once, so that there is always something to take.
+        let serving = this.serving.take();
+        Poll::Ready(Ok(answer.map(|body| Counted::new(body, serving))))
+    }
 }
 
 /// How often the time of a connection is looked at before it is over.

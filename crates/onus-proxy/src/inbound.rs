@@ -38,11 +38,11 @@ impl Inbound {
 impl Front for Inbound {
     type Body = InboundBody<AnswerBody<PoolBody<Incoming>>>;
 
-    async fn answer(mut self, request: Request<Incoming>) -> Response<Self::Body> {
-        match self.0.call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+    fn answer(
+        mut self,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Self::Body>, Infallible>> + Send {
+        self.0.call(request)
     }
 }
 

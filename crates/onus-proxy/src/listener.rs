@@ -1,5 +1,6 @@
 //! A listening socket and its connections.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +28,7 @@ pub(crate) trait Front: Clone + Send + Sync + 'static {
     fn answer(
         self,
         request: Request<Incoming>,
-    ) -> impl Future<Output = Response<Self::Body>> + Send;
+    ) -> impl Future<Output = Result<Response<Self::Body>, Infallible>> + Send;
 }
 
 /// What is counted of a listener.

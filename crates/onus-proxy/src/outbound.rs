@@ -1,6 +1,7 @@
 //! Calls of the application beside the proxy to its callees.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::header::{HOST, HeaderName, HeaderValue};
@@ -152,20 +153,23 @@ impl Outbound {
 impl Front for Outbound {
     type Body = AnswerBody<OutboundBody<PoolBody<ReplayBody<Incoming>>>>;
 
-    async fn answer(self, mut request: Request<Incoming>) -> Response<Self::Body> {
+    async fn answer(
+        self,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<Self::Body>, Infallible> {
         let grpc = is_grpc(request.headers());
         let found = refuse_ambiguous(&request).and_then(|()| self.callee(&mut request));
         let mut callee = match found {
             Ok(callee) => callee,
-            Err(error) => return error.answer(grpc),
+            Err(error) => return Ok(error.answer(grpc)),
         };
         let passing = Passing::through(&mut request);
-        match callee.call(request).await {
+        Ok(match callee.call(request).await {
             Ok(response) => {
                 passing.back(response, &self.state.tunnels).map(|body| AnswerBody::Callee { body })
             }
             Err(error) => OwnError::from(&error).answer(grpc),
-        }
+        })
     }
 }
 

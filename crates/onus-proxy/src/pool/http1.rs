@@ -126,8 +126,15 @@ where
             return Ok(lease(sender, true));
         }
         if self.http1.take_place(self.limits.connections) {
-            return Ok(lease(self.open_http1().await?, false));
+            return Ok(lease(Box::pin(self.open_http1()).await?, false));
         }
+        // Boxed, like what opens a connection: the future of every request has room for it else.
+        Box::pin(self.waited_http1()).await
+    }
+
+    /// The next connection that is free, or a new one in its place.
+    async fn waited_http1(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
+        let lease = |sender, reused| Lease { sender, endpoint: self.clone(), reused };
         let _waiting = Waiting::start(self)?;
         let latest = Instant::now() + self.limits.connect;
         loop {
@@ -136,7 +143,7 @@ where
                 return Ok(lease(sender, true));
             }
             if self.http1.take_place(self.limits.connections) {
-                return Ok(lease(self.open_http1().await?, false));
+                return Ok(lease(Box::pin(self.open_http1()).await?, false));
             }
             if freed.is_err() {
                 return Err(PoolError::Full { address: self.address });
@@ -148,7 +155,7 @@ where
     /// that was found closed.
     pub(super) async fn fresh_http1(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
         self.http1.lock().open += 1;
-        let sender = self.open_http1().await?;
+        let sender = Box::pin(self.open_http1()).await?;
         Ok(Lease { sender, endpoint: self.clone(), reused: false })
     }
 

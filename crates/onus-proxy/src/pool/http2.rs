@@ -98,6 +98,11 @@ where
         if let Some(lease) = self.stream() {
             return Ok(lease);
         }
+        // Boxed: the future of every request has room for it else.
+        Box::pin(self.waited_http2()).await
+    }
+
+    async fn waited_http2(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
         let latest = Instant::now() + self.limits.connect;
         let mut waiting = None;
         loop {

@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{HeaderValue, Method, Request, Response, Version};
 use http_body::Body;
+use hyper::body::Incoming;
 use onus::replay::{Attempt, BoxError, ReplayBody, ReplayLimits, Tape, Trail};
 use tokio::time::{MissedTickBehavior, interval};
 use tower_service::Service;
@@ -147,18 +148,17 @@ where
         request: Request<Sent<B>>,
         trail: Option<&Trail>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
-        let lease = noted(endpoint, endpoint.http1().await)?;
-        let (mut error, reused) = match send_on(endpoint, lease, request).await {
-            Ok(response) => return Ok(response),
-            Err(lost) => lost,
+        let mut lease = noted(endpoint, endpoint.http1().await)?;
+        let mut error = match lease.sender.try_send_request(request).await {
+            Ok(response) => return Ok(arrived(endpoint, lease, response)),
+            Err(error) => error,
         };
         match error.take_message() {
             // The connection was closed before anything was written to it.
-            Some(request) if reused && self.may_resend(trail) => {
-                let lease = noted(endpoint, endpoint.fresh_http1().await)?;
-                send_on(endpoint, lease, request)
-                    .await
-                    .map_err(|(error, _)| exchange(endpoint, error.into_error()))
+            Some(request) if lease.reused && self.may_resend(trail) => {
+                drop(lease);
+                // Boxed: the future of every request has room for it else.
+                Box::pin(send_on_fresh(endpoint, request)).await
             }
             Some(_) | None => Err(exchange(endpoint, error.into_error())),
         }
@@ -183,10 +183,13 @@ where
         let Some(second) = again(&head, tape.as_ref(), Attempt::FIRST.next()) else {
             return Err(error);
         };
-        // Who refuses a stream is full, or goes away.
-        let endpoint = &self.endpoints.pick(trail).await?;
-        let lease = stream(endpoint).await?;
-        send_on_stream(endpoint, lease, second).await.map_err(|lost| lost.error)
+        let elsewhere = async {
+            // Who refuses a stream is full, or goes away.
+            let endpoint = &self.endpoints.pick(trail).await?;
+            let lease = stream(endpoint).await?;
+            send_on_stream(endpoint, lease, second).await.map_err(|lost| lost.error)
+        };
+        Box::pin(elsewhere).await
     }
 
     /// Whether a request may be sent over a second connection; once for a call.
@@ -205,23 +208,28 @@ struct Lost {
     unprocessed: bool,
 }
 
-type Unsent<B> = hyper::client::conn::TrySendError<Request<Sent<B>>>;
+/// The head of an answer over HTTP/1.1 has arrived.
+fn arrived<B: Send + 'static>(
+    endpoint: &Endpoint<B>,
+    lease: http1::Lease<B>,
+    response: Response<Incoming>,
+) -> Response<PoolBody<B>> {
+    endpoint.works();
+    response.map(|body| PoolBody::new(body, Lease::Http1(lease)))
+}
 
-async fn send_on<B>(
+async fn send_on_fresh<B>(
     endpoint: &Arc<Endpoint<B>>,
-    mut lease: http1::Lease<B>,
     request: Request<Sent<B>>,
-) -> Result<Response<PoolBody<B>>, (Unsent<B>, bool)>
+) -> Result<Response<PoolBody<B>>, PoolError>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
+    let mut lease = noted(endpoint, endpoint.fresh_http1().await)?;
     match lease.sender.try_send_request(request).await {
-        Ok(response) => {
-            endpoint.works();
-            Ok(response.map(|body| PoolBody::new(body, Lease::Http1(lease))))
-        }
-        Err(error) => Err((error, lease.reused)),
+        Ok(response) => Ok(arrived(endpoint, lease, response)),
+        Err(error) => Err(exchange(endpoint, error.into_error())),
     }
 }
 
