@@ -5,4 +5,5 @@
 
 mod cast;
 mod chains;
+mod conformance;
 mod files;

@@ -106,12 +106,14 @@ impl Envoy {
         let text = self.get("/listeners?format=json").await.unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let listeners = json["listener_statuses"].as_array().unwrap().iter();
-        let address = |listener: &serde_json::Value| {
+        // Those that are files have no port.
+        let port = |listener: &serde_json::Value| {
             let socket = &listener["local_address"]["socket_address"];
-            let ip = socket["address"].as_str().unwrap();
-            format!("{ip}:{}", socket["port_value"]).parse().unwrap()
+            let ip = socket["address"].as_str()?;
+            let address = format!("{ip}:{}", socket["port_value"]).parse().unwrap();
+            Some((listener["name"].as_str().unwrap().to_owned(), address))
         };
-        listeners.map(|l| (l["name"].as_str().unwrap().to_owned(), address(l))).collect()
+        listeners.filter_map(port).collect()
     }
 }
 
