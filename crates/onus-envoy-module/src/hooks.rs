@@ -4,6 +4,8 @@
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use onus_envoy::Head;
+
 use crate::abi::{Buffer, Callbacks, EnvoyConfig, EnvoyFilter};
 use crate::chance::Chance;
 use crate::clock;
@@ -16,6 +18,8 @@ use crate::log;
 
 /// Every hook's answer that lets the stream go on: they are all zero.
 const CONTINUE: u32 = 0;
+/// The answer of the hook for a response's head that keeps it until a later hook lets it go on.
+const HOLD: u32 = 1;
 
 /// Runs a hook; nothing, told in the log, if it panics.
 fn hook<T>(run: impl FnOnce() -> Option<T>) -> Option<T> {
@@ -157,7 +161,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
         with_filter(envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_request(stream),
             Filter::Outbound(filter) => filter.on_request(stream, ends),
-            Filter::Attempt(filter) => filter.on_request(stream),
+            Filter::Attempt(filter) => filter.on_request(stream, ends),
             Filter::Nothing => {}
         })
     }
@@ -166,20 +170,39 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
 /// A part of a request's body.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_request_body(
-    _: EnvoyFilter,
-    _: *const c_void,
-    _: bool,
+    envoy: EnvoyFilter,
+    filter: *const c_void,
+    ends: bool,
 ) -> u32 {
-    CONTINUE
+    if !ends {
+        return CONTINUE;
+    }
+    // SAFETY: both are as Envoy has handed them over.
+    unsafe { request_ended(envoy, filter) }
+}
+
+/// A request has been seen to its end.
+///
+/// # Safety
+///
+/// As for [`with_filter`].
+unsafe fn request_ended(envoy: EnvoyFilter, filter: *const c_void) -> u32 {
+    let run = |filter: &mut Filter, _: &mut EnvoyStream| match filter {
+        Filter::Attempt(filter) => filter.on_request_end(),
+        Filter::Inbound(_) | Filter::Outbound(_) | Filter::Nothing => {}
+    };
+    // SAFETY: as the caller promises.
+    unsafe { with_filter(envoy, filter, run) }
 }
 
 /// The trailers of a request.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_request_trailers(
-    _: EnvoyFilter,
-    _: *const c_void,
+    envoy: EnvoyFilter,
+    filter: *const c_void,
 ) -> u32 {
-    CONTINUE
+    // SAFETY: both are as Envoy has handed them over.
+    unsafe { request_ended(envoy, filter) }
 }
 
 /// The head of a response.
@@ -189,14 +212,18 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_headers(
     filter: *const c_void,
     ends: bool,
 ) -> u32 {
+    let mut head = Head::Passes;
+    let run = |filter: &mut Filter, stream: &mut EnvoyStream| match filter {
+        Filter::Inbound(filter) => filter.on_response(stream, ends),
+        Filter::Outbound(filter) => filter.on_response(stream, ends),
+        Filter::Attempt(filter) => head = filter.on_response(stream),
+        Filter::Nothing => {}
+    };
     // SAFETY: both are as Envoy has handed them over.
-    unsafe {
-        with_filter(envoy, filter, |filter, stream| match filter {
-            Filter::Inbound(filter) => filter.on_response(stream, ends),
-            Filter::Outbound(filter) => filter.on_response(stream, ends),
-            Filter::Attempt(filter) => filter.on_response(stream),
-            Filter::Nothing => {}
-        })
+    unsafe { with_filter(envoy, filter, run) };
+    match head {
+        Head::Passes => CONTINUE,
+        Head::Held => HOLD,
     }
 }
 
@@ -212,7 +239,8 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_body(
         with_filter(envoy, filter, |filter, _| match filter {
             Filter::Inbound(filter) => filter.on_body(ends),
             Filter::Outbound(filter) => filter.on_body(ends),
-            Filter::Attempt(_) | Filter::Nothing => {}
+            Filter::Attempt(filter) => filter.on_body(),
+            Filter::Nothing => {}
         })
     }
 }
@@ -228,7 +256,8 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_trailers(
         with_filter(envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_trailers(stream),
             Filter::Outbound(filter) => filter.on_trailers(stream),
-            Filter::Attempt(_) | Filter::Nothing => {}
+            Filter::Attempt(filter) => filter.on_trailers(stream),
+            Filter::Nothing => {}
         })
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! It stands in the router, behind the outbound filter, and sees every attempt before Envoy decides
 //! whether to make another: a verdict that refuses one becomes a veto.
+//!
+//! The head of a gRPC answer says nothing of a status that is in its trailers, and what Envoy has
+//! begun to hand on it cannot retry. Where an operator asks for it, such a head is held until the
+//! first message is there, or the trailers: then it gets their status, for Envoy's policy to read.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,17 +21,31 @@ use crate::stream::{Block, Clock, Stream};
 pub struct AttemptFilter {
     service: Arc<Service>,
     of: Option<(u64, Rc<RefCell<Calling>>)>,
+    /// Whether the request has been sent to its end: one whose caller may wait for the head of the
+    /// answer before it goes on must get it.
+    sent: bool,
+}
+
+/// What becomes of the head of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Head {
+    /// It goes on.
+    Passes,
+    /// It waits for the first message or the trailers.
+    Held,
 }
 
 impl AttemptFilter {
     /// A filter for one attempt.
     #[must_use]
     pub fn new(service: Arc<Service>) -> Self {
-        Self { service, of: None }
+        Self { service, of: None, sent: false }
     }
 
-    /// The head of the attempt is about to leave.
-    pub fn on_request(&mut self, stream: &mut impl Stream) {
+    /// The head of the attempt is about to leave; `ends` if it has no body.
+    pub fn on_request(&mut self, stream: &mut impl Stream, ends: bool) {
+        self.sent = ends;
         let mut lines = Lines::read(stream, Block::Request, self.service.more());
         self.of = calls::find(&mut lines.headers);
         if let Some((_, calling)) = &self.of {
@@ -36,17 +54,52 @@ impl AttemptFilter {
         lines.write(stream);
     }
 
+    /// The request has been sent to its end.
+    pub fn on_request_end(&mut self) {
+        self.sent = true;
+    }
+
     /// The head of its answer is there.
-    pub fn on_response(&mut self, stream: &mut impl Stream) {
-        let Some((id, calling)) = &self.of else { return };
+    pub fn on_response(&mut self, stream: &mut impl Stream) -> Head {
+        let Some((id, calling)) = &self.of else { return Head::Passes };
+        let mut calling = calling.borrow_mut();
         let mut lines = Lines::read(stream, Block::Response, self.service.more());
-        let goes_on = calling.borrow_mut().attempt_answered(&mut lines, stream);
+        let goes_on = calling.attempt_answered(&mut lines, self.sent, stream);
         lines.write(stream);
         if goes_on {
-            let mut next = Lines::read(stream, Block::Request, self.service.more());
-            calls::write(*id, &mut next.headers);
-            next.write(stream);
+            self.write_id(*id, stream);
         }
+        if calling.holds_head() { Head::Held } else { Head::Passes }
+    }
+
+    /// A part of the answer's body is there: what was held goes on.
+    pub fn on_body(&mut self) {
+        if let Some((_, calling)) = &self.of {
+            calling.borrow_mut().head_released();
+        }
+    }
+
+    /// The trailers of the answer are there: what was held goes on.
+    pub fn on_trailers(&mut self, stream: &mut impl Stream) {
+        let Some((id, calling)) = &self.of else { return };
+        let mut calling = calling.borrow_mut();
+        if !calling.holds_head() {
+            return;
+        }
+        let mut head = Lines::read(stream, Block::Response, self.service.more());
+        let trailers = Lines::read(stream, Block::Trailers, self.service.more());
+        let goes_on = calling.attempt_trailed(&mut head, &trailers, stream);
+        head.write(stream);
+        if goes_on {
+            self.write_id(*id, stream);
+        }
+    }
+
+    /// The head of the request says to the next attempt of whom it is.
+    fn write_id(&self, id: u64, stream: &mut impl Stream) {
+        let mut next = Lines::read(stream, Block::Request, self.service.more());
+        calls::write(id, &mut next.headers);
+        next.write(stream);
     }
 
     /// A hook has panicked: the attempt goes on as if there were no filter.

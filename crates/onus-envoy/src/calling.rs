@@ -5,6 +5,7 @@ use std::sync::Once;
 use http::HeaderMap;
 use onus_agent::classify::{self, Answer};
 use onus_agent::correlator::Token;
+use onus_agent::wire::{ENVOY_RATELIMITED, GRPC_STATUS};
 use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, Stop, Verdict};
 
 use crate::block::Lines;
@@ -22,6 +23,10 @@ pub(crate) struct Calling {
     stage: Stage,
     /// Attempts that a filter has watched.
     watched: u32,
+    /// Whether heads of gRPC answers may be held.
+    may_hold: bool,
+    /// Whether the head of the answer has the status of its trailers and the veto, for Envoy only.
+    lent: bool,
 }
 
 /// How far the call has come.
@@ -31,6 +36,8 @@ enum Stage {
     Open,
     /// An attempt is under way whose filter will tell.
     Watched,
+    /// So is one whose head is there, held for what comes next.
+    Held,
     /// An attempt has failed, and another may follow; Envoy makes it or not.
     Failed,
     /// Answered without an error; the rest of the answer is to come.
@@ -41,7 +48,13 @@ enum Stage {
 
 impl Calling {
     pub(crate) fn new(call: Outbound, kind: MethodKind, relay: Option<(Token, Relay)>) -> Self {
-        Self { call: Some(call), relay, kind, stage: Stage::Open, watched: 0 }
+        let stage = Stage::Open;
+        Self { call: Some(call), relay, kind, stage, watched: 0, may_hold: false, lent: false }
+    }
+
+    /// Lets heads of gRPC answers be held.
+    pub(crate) fn let_hold(&mut self) {
+        self.may_hold = true;
     }
 
     /// Puts what the call came to so far into the record of its request; whether it is there.
@@ -61,10 +74,17 @@ impl Calling {
             self.stage = Stage::Watched;
             self.watched += 1;
         }
+        self.lent = false;
     }
 
     /// The watched attempt is answered; whether the answer failed and another attempt may follow.
-    pub(crate) fn attempt_answered(&mut self, lines: &mut Lines, stream: &impl Stream) -> bool {
+    /// The request was `sent` to its end, or not yet.
+    pub(crate) fn attempt_answered(
+        &mut self,
+        lines: &mut Lines,
+        sent: bool,
+        stream: &impl Stream,
+    ) -> bool {
         if self.stage != Stage::Watched {
             return false;
         }
@@ -75,22 +95,65 @@ impl Calling {
             }
             // Envoy cannot retry what it has begun to hand on.
             Answer::Pending => {
-                self.stage = Stage::Open;
+                self.stage = if self.may_hold && sent { Stage::Held } else { Stage::Open };
                 false
             }
             Answer::Failed(error) => {
                 let verdict = self.failed(error, Some(lines), true, stream);
-                if let (Some(call), Some(verdict)) = (&self.call, verdict) {
-                    call.tell_layer_below(&verdict, &mut lines.headers);
+                self.tell_layer_below(verdict, lines)
+            }
+        }
+    }
+
+    /// Tells Envoy of a verdict in the head that it decides by; whether another attempt may follow.
+    fn tell_layer_below(&self, verdict: Option<Verdict>, head: &mut Lines) -> bool {
+        if let (Some(call), Some(verdict)) = (&self.call, verdict) {
+            call.tell_layer_below(&verdict, &mut head.headers);
+        }
+        self.stage == Stage::Failed
+    }
+
+    /// Whether the head of the answer waits for what comes next.
+    pub(crate) fn holds_head(&self) -> bool {
+        self.stage == Stage::Held
+    }
+
+    /// A message is there, so the head goes on.
+    pub(crate) fn head_released(&mut self) {
+        if self.stage == Stage::Held {
+            self.stage = Stage::Open;
+        }
+    }
+
+    /// Trailers are there before any message, so the head goes on; whether they failed and another
+    /// attempt may follow.
+    pub(crate) fn attempt_trailed(
+        &mut self,
+        head: &mut Lines,
+        trailers: &Lines,
+        stream: &impl Stream,
+    ) -> bool {
+        let Some(call) = &self.call else { return false };
+        let failures = call.edge().policy().failures;
+        match classify::trailers(&trailers.headers, &failures) {
+            Answer::Ok | Answer::Pending => {
+                self.stage = Stage::Open;
+                false
+            }
+            Answer::Failed(error) => {
+                if let Some(status) = trailers.headers.get(&GRPC_STATUS) {
+                    head.headers.insert(&GRPC_STATUS, status.clone());
                 }
-                self.stage == Stage::Failed
+                self.lent = true;
+                let verdict = self.failed(error, Some(trailers), true, stream);
+                self.tell_layer_below(verdict, head)
             }
         }
     }
 
     /// The watched attempt ended without an answer.
     pub(crate) fn attempt_lost(&mut self, clock: &impl Clock) {
-        if self.stage == Stage::Watched {
+        if matches!(self.stage, Stage::Watched | Stage::Held) {
             self.failed(CallError::Reset, None, true, clock);
         }
     }
@@ -99,11 +162,15 @@ impl Calling {
     pub(crate) fn answered(&mut self, lines: &mut Lines, stream: &impl Stream) {
         self.note_unwatched(stream);
         match self.stage {
-            Stage::Open | Stage::Watched => self.finally_answered(lines, stream),
+            Stage::Open | Stage::Watched | Stage::Held => self.finally_answered(lines, stream),
             Stage::Failed => self.not_retried(),
             // A veto cannot stop a retry after silence, and this one was worth it.
             Stage::Stopped if self.classify(lines) == Answer::Ok => self.succeeded(stream),
             Stage::Ok | Stage::Stopped => {}
+        }
+        if std::mem::take(&mut self.lent) {
+            lines.headers.remove(&GRPC_STATUS);
+            lines.headers.remove(&ENVOY_RATELIMITED);
         }
         if let Some(call) = &self.call {
             call.hide_from_application(&mut lines.headers);

@@ -91,6 +91,9 @@ pub struct RetryConfig {
     pub gate: bool,
     /// Whether a few suppressed retries are made after all, to measure what suppression costs.
     pub probes: bool,
+    /// Whether the head of a gRPC answer waits for the first message or the trailers, so that a
+    /// status in trailers can still be retried.
+    pub hold_grpc: bool,
 }
 
 impl Default for RetryConfig {
@@ -102,6 +105,7 @@ impl Default for RetryConfig {
             budget_from_successes: true,
             gate: true,
             probes: true,
+            hold_grpc: false,
         }
     }
 }

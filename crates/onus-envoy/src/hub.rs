@@ -103,6 +103,12 @@ impl Service {
         self.config.callees.values().any(|callee| callee.retry.is_some())
     }
 
+    /// Whether heads of gRPC answers of this cluster may be held.
+    pub(crate) fn may_hold(&self, cluster: &str) -> bool {
+        let retry = self.config.callees.get(cluster).and_then(|callee| callee.retry.as_ref());
+        retry.is_some_and(|retry| retry.hold_grpc)
+    }
+
     /// Tells Envoy what was counted since the last time, a few seconds ago or more.
     pub fn export(&self, counters: &mut impl Counters, now: Timestamp) {
         self.export.follow(counters, now);

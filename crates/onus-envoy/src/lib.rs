@@ -23,7 +23,7 @@ mod stream;
 
 pub use onus_agent::{Agent, SwitchFile, Timestamp};
 
-pub use attempt::AttemptFilter;
+pub use attempt::{AttemptFilter, Head};
 pub use config::{CalleeConfig, ConfigError, Direction, FilterConfig, RetryConfig};
 pub use hub::{Hub, Service};
 pub use inbound::InboundFilter;

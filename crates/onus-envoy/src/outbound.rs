@@ -46,7 +46,8 @@ impl OutboundFilter {
             trace_context::remove_token(&mut lines.headers);
         }
         let kind = classify::method_kind(&lines.method, &lines.headers);
-        let callee = self.service.callee(agent, &stream.cluster());
+        let cluster = stream.cluster();
+        let callee = self.service.callee(agent, &cluster);
         let procedure = procedure(agent, &lines, kind, &stream.route());
         let now = || stream.now();
         let edge = agent.edge(inbound.as_ref(), callee, procedure, now);
@@ -66,6 +67,9 @@ impl OutboundFilter {
             && !calling.put(shared)
         {
             records::count_untied(shared);
+        }
+        if may_retry && self.service.may_hold(&cluster) {
+            calling.let_hold();
         }
         let calling = Rc::new(RefCell::new(calling));
         if may_retry {

@@ -20,6 +20,8 @@ pub(crate) enum Protocol {
     Grpc,
     /// With the status in trailers, behind a message.
     GrpcTrailers,
+    /// With a head of its own, and the status in trailers; no message where it failed.
+    GrpcLate,
 }
 
 impl Protocol {
@@ -28,7 +30,7 @@ impl Protocol {
     }
 
     fn is_grpc(self) -> bool {
-        matches!(self, Self::Grpc | Self::GrpcTrailers)
+        matches!(self, Self::Grpc | Self::GrpcTrailers | Self::GrpcLate)
     }
 }
 
@@ -102,11 +104,11 @@ pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub(crate) fn answer(protocol: Protocol, failed: bool) -> Answer {
     let status = HeaderValue::from_static(if failed { "14" } else { "0" });
     let message = Full::new(Bytes::from_static(&[0, 0, 0, 0, 0]));
+    let trailers = [(HeaderName::from_static("grpc-status"), status.clone())];
+    let trailers = ready(Some(Ok(trailers.into_iter().collect())));
     let mut response = Response::new(match protocol {
-        Protocol::GrpcTrailers => {
-            let trailers = [(HeaderName::from_static("grpc-status"), status.clone())];
-            message.with_trailers(ready(Some(Ok(trailers.into_iter().collect())))).boxed()
-        }
+        Protocol::GrpcLate if failed => Empty::new().with_trailers(trailers).boxed(),
+        Protocol::GrpcTrailers | Protocol::GrpcLate => message.with_trailers(trailers).boxed(),
         Protocol::Http1 | Protocol::Http2 | Protocol::Grpc => Empty::new().boxed(),
     });
     let grpc = HeaderValue::from_static("application/grpc");
@@ -115,7 +117,7 @@ pub(crate) fn answer(protocol: Protocol, failed: bool) -> Answer {
             response.headers_mut().insert("content-type", grpc);
             response.headers_mut().insert("grpc-status", status);
         }
-        Protocol::GrpcTrailers => {
+        Protocol::GrpcTrailers | Protocol::GrpcLate => {
             response.headers_mut().insert("content-type", grpc);
         }
         Protocol::Http1 | Protocol::Http2 if failed => {

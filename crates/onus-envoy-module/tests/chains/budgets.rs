@@ -51,3 +51,27 @@ async fn watched_attempts_count_and_carry_their_number() {
     assert_eq!(last.seen("onus-call"), [""; 40], "it never leaves Envoy");
     assert_eq!(last.seen("tracestate"), [""; 40], "nor does a token");
 }
+
+#[tokio::test]
+async fn a_status_in_trailers_is_retried_where_heads_are_held() {
+    // [decide-17]
+    let Some(binary) = Envoy::binary("a_status_in_trailers_is_retried") else { return };
+    const HOLD: &str = "{attempts: 2, budget-percent: 100, budget-from-successes: false, \
+                        gate: false, probes: false, hold-grpc: true}";
+    const PASS: &str = "{attempts: 2, budget-percent: 100, budget-from-successes: false, \
+                        gate: false, probes: false}";
+    for (limits, protocol, handled) in [
+        (PASS, Protocol::GrpcLate, [20, 20, 20]),
+        (HOLD, Protocol::GrpcLate, [20, 20, 40]),
+        // A message has been sent.
+        (HOLD, Protocol::GrpcTrailers, [20, 20, 20]),
+    ] {
+        let watched = || Filters::Attempts("enforce", limits);
+        let filters = [watched(), watched(), Filters::module("enforce")];
+        let chain = Chain::broken_at_its_end(&binary, protocol, &filters, Retries::Istio).await;
+        let seen = chain.send(20, &[]).await;
+        assert_eq!(chain.handled(), handled, "{limits} {protocol:?}: {seen:?}");
+        assert_eq!((seen.status, seen.grpc_status), (200, Some(14)));
+        assert_eq!(seen.headers.get_all("grpc-status").iter().count(), 1, "in the trailers only");
+    }
+}

@@ -189,7 +189,7 @@ impl<'a> Stage<'a> {
         made.stream.now = now;
         if made.stream.request.contains_key("onus-call") {
             let mut attempt = AttemptFilter::new(service);
-            attempt.on_request(&mut made.stream);
+            attempt.on_request(&mut made.stream, true);
             made.attempt = Some(attempt);
         }
         let marked = wire::is_marked(&made.stream.request);
@@ -250,7 +250,7 @@ impl<'a> Stage<'a> {
             made.filter.on_end(&made.stream);
         } else if let Some(mut attempt) = made.attempt.take() {
             if error.is_reply() {
-                attempt.on_response(&mut made.stream);
+                let _ = attempt.on_response(&mut made.stream);
             }
             attempt.on_end(&made.stream);
         }
@@ -282,7 +282,7 @@ impl<'a> Stage<'a> {
             stream.response.insert("grpc-status", "0".parse().unwrap());
         }
         if let Some(mut attempt) = made.attempt.take() {
-            attempt.on_response(stream);
+            let _ = attempt.on_response(stream);
             attempt.on_end(stream);
         }
         made.filter.on_response(stream, false);
@@ -368,6 +368,7 @@ fn callee(edge: &Edge) -> Result<CalleeConfig, Unsupported> {
         budget_from_successes: false,
         gate: edge.gate,
         probes: edge.probes,
+        hold_grpc: false,
     };
     if edge.budget.is_none() && edge.attempts > 3 {
         return Err("has a budget always, and one for so many attempts cannot be set".into());

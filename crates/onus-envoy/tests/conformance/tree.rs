@@ -193,7 +193,7 @@ impl Mesh<'_> {
             let mut filter = service.filter(|_| watches).cloned().map(AttemptFilter::new);
             // Each attempt has the head of the stream, and what is changed there stays.
             if let Some(filter) = &mut filter {
-                filter.on_request(stream);
+                filter.on_request(stream, true);
             }
             let mut head = stream.request.clone();
             if attempt > 1 {
@@ -202,7 +202,7 @@ impl Mesh<'_> {
             let mut reply = self.serve(&edge.to, head);
             if let (Some(filter), Some(reply)) = (&mut filter, &mut reply) {
                 (stream.status, stream.response) = (reply.status, reply.headers.clone());
-                filter.on_response(stream);
+                let _ = filter.on_response(stream);
                 reply.headers.clone_from(&stream.response);
             }
             if let Some(filter) = &mut filter {
@@ -236,6 +236,7 @@ fn callee(node: &Node, edge: &TreeEdge) -> CalleeConfig {
         budget_from_successes: false,
         gate: false,
         probes: false,
+        hold_grpc: false,
     });
     let class = match edge.held {
         Some(EdgeClass::FailClose) => Some("fail-close".to_owned()),

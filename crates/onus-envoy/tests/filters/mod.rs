@@ -1,6 +1,7 @@
 //! Single streams through single filters.
 
 mod calls;
+mod held;
 mod memory;
 mod requests;
 mod workers;
@@ -75,10 +76,19 @@ struct Calling {
 
 impl Calling {
     fn of(service: &Arc<Service>, state: &str) -> Self {
+        Self::with(service, "GET", &[("tracestate", state)], true)
+    }
+
+    fn with(
+        service: &Arc<Service>,
+        method: &'static str,
+        lines: &[(&'static str, &str)],
+        ends: bool,
+    ) -> Self {
         let mut filter = OutboundFilter::new(service.clone());
-        let mut stream = Played::request(headers(&[("tracestate", state)]));
-        stream.cluster = "b".to_owned();
-        filter.on_request(&mut stream, true);
+        let mut stream = Played::request(headers(lines));
+        (stream.cluster, stream.method) = ("b".to_owned(), method);
+        filter.on_request(&mut stream, ends);
         Self { filter, stream }
     }
 
