@@ -47,7 +47,7 @@ impl EnvoyStream {
 }
 
 impl Stream for EnvoyStream {
-    fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8])) {
+    fn each_line(&self, block: Block, each: &mut dyn FnMut(&[u8], &[u8])) {
         let block = number_of(block);
         // SAFETY: the filter is that of the running hook.
         let len = unsafe { (self.callbacks.get_headers_size)(self.filter, block) };
@@ -74,9 +74,7 @@ impl Stream for EnvoyStream {
             let name = unsafe { line.name.bytes() };
             // SAFETY: as above.
             let value = unsafe { line.value.bytes() };
-            if let Ok(name) = std::str::from_utf8(name) {
-                each(name, value);
-            }
+            each(name, value);
         }
     }
 

@@ -3,7 +3,7 @@
 use onus_envoy::{Block, Stream};
 
 /// Panics in each hook that sees this header, in a request or a response.
-const HEADER: &str = "x-onus-fault";
+const HEADER: &[u8] = b"x-onus-fault";
 
 pub(crate) fn strike(stream: &impl Stream) {
     for block in [Block::Request, Block::Response] {

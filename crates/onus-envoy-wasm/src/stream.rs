@@ -20,9 +20,9 @@ impl PluginStream {
 }
 
 impl Stream for PluginStream {
-    fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8])) {
+    fn each_line(&self, block: Block, each: &mut dyn FnMut(&[u8], &[u8])) {
         for (name, value) in hostcalls::get_map_bytes(map(block)).unwrap_or_default() {
-            each(&name, &value);
+            each(name.as_bytes(), &value);
         }
     }
 

@@ -38,9 +38,9 @@ impl Lines {
         let mut text = Vec::new();
         let mut ends = Vec::new();
         stream.each_line(block, &mut |name, value| match name {
-            ":method" => lines.method = Method::from_bytes(value).unwrap_or_default(),
-            ":path" => lines.path = String::from_utf8_lossy(value).into_owned(),
-            ":status" => lines.status = StatusCode::from_bytes(value).unwrap_or_default(),
+            b":method" => lines.method = Method::from_bytes(value).unwrap_or_default(),
+            b":path" => lines.path = String::from_utf8_lossy(value).into_owned(),
+            b":status" => lines.status = StatusCode::from_bytes(value).unwrap_or_default(),
             _ => {
                 if let Some(name) = known(name, more).filter(|name| matters(name, value)) {
                     if ends.is_empty() {
@@ -116,18 +116,19 @@ fn matters(name: &HeaderName, value: &[u8]) -> bool {
 
 /// Whether ownership knows a header of this name.
 pub(crate) fn is_known(name: &HeaderName) -> bool {
-    known(name.as_str(), &[]).is_some()
+    known(name.as_str().as_bytes(), &[]).is_some()
 }
 
 /// The name, if ownership or the filter's configuration knows it.
-fn known(name: &str, more: &[HeaderName]) -> Option<HeaderName> {
-    let names = match name.as_bytes().first()? {
+fn known(name: &[u8], more: &[HeaderName]) -> Option<HeaderName> {
+    let names = match name.first()? {
         b'c' => CONTENT,
         b'g' => GRPC,
-        b'o' if name.starts_with(wire::ONUS_PREFIX) => {
-            let own = OWN.iter().find(|own| own.as_str() == name).map(|own| (*own).clone());
+        b'o' if name.starts_with(wire::ONUS_PREFIX.as_bytes()) => {
+            let own =
+                OWN.iter().find(|own| own.as_str().as_bytes() == name).map(|own| (*own).clone());
             // Those of later versions are known too.
-            return own.or_else(|| HeaderName::from_bytes(name.as_bytes()).ok());
+            return own.or_else(|| HeaderName::from_bytes(name).ok());
         }
         b'r' => RETRY_AFTER,
         b't' => TRACE,
@@ -135,7 +136,7 @@ fn known(name: &str, more: &[HeaderName]) -> Option<HeaderName> {
         _ => &[],
     };
     let known = names.iter().copied().chain(more);
-    known.into_iter().find(|known| known.as_str() == name).cloned()
+    known.into_iter().find(|known| known.as_str().as_bytes() == name).cloned()
 }
 
 static CONTENT: &[&HeaderName] = &[&CONTENT_TYPE];

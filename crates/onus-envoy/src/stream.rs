@@ -7,7 +7,7 @@ use onus_agent::Timestamp;
 /// One request and its response, as Envoy shows it to a filter during a hook.
 pub trait Stream: Clock {
     /// Shows every line of a header block, in order; names are in lower case.
-    fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8]));
+    fn each_line(&self, block: Block, each: &mut dyn FnMut(&[u8], &[u8]));
 
     /// Puts one line in place of all of that name.
     fn set(&mut self, block: Block, name: &str, value: &[u8]);

@@ -58,18 +58,18 @@ impl Played {
 }
 
 impl Stream for Played {
-    fn each_line(&self, block: Block, each: &mut dyn FnMut(&str, &[u8])) {
+    fn each_line(&self, block: Block, each: &mut dyn FnMut(&[u8], &[u8])) {
         let (lines, pseudo) = match block {
             Block::Request => {
-                each(":path", self.path.as_bytes());
+                each(b":path", self.path.as_bytes());
                 (&self.request, (":method", self.method.to_owned()))
             }
             Block::Response => (&self.response, (":status", self.status.to_string())),
             Block::Trailers => (&self.trailers, ("x-nothing", String::new())),
         };
-        each(pseudo.0, pseudo.1.as_bytes());
+        each(pseudo.0.as_bytes(), pseudo.1.as_bytes());
         for (name, value) in lines {
-            each(name.as_str(), value.as_bytes());
+            each(name.as_str().as_bytes(), value.as_bytes());
         }
     }
 
