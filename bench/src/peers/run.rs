@@ -71,7 +71,7 @@ pub(crate) async fn compare(options: &PeersOptions) -> anyhow::Result<ExitCode> 
         report.chain = Some(chain::count(&programs.onus, folder.path()).await?);
     }
     report::show(&report, options.report.as_deref())?;
-    Ok(report.exit())
+    Ok(ExitCode::from(report.exit()))
 }
 
 async fn rounds(

@@ -119,16 +119,20 @@ mod tests {
 
     #[test]
     fn what_a_process_uses_grows() {
-        let me = std::process::id();
-        let before = Usage::of(me).unwrap();
-        // Work that the kernel accounts for, at least one switch included.
-        std::thread::spawn(|| (0..2_000_000_u64).fold(0, |sum, n| sum ^ n.wrapping_mul(sum | 1)))
-            .join()
-            .unwrap();
-        let used = Usage::of(me).unwrap();
-        assert!(used.cpu_ns > 0 && used.cpu_ns.max(before.cpu_ns) > 0);
-        assert!(resident_mb(me).unwrap() > 1.0);
-        assert_eq!(before.since(used).cpu_ns.min(before.since(before).cpu_ns), 0);
+        let mut busy = std::process::Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .expect("a shell is there");
+        let first = Usage::of(busy.id()).unwrap();
+        // Each look takes some microseconds, so this ends in seconds.
+        let mut looks = (0..100_000).map(|_| Usage::of(busy.id()).unwrap());
+        let grown = looks.find(|usage| usage.since(first).cpu_ns > 1_000_000);
+        let resident_mb = resident_mb(busy.id());
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        let grown = grown.expect("a busy loop uses a CPU");
+        assert_eq!(first.since(grown), Usage::default());
+        assert!(resident_mb.unwrap() > 0.1);
         assert!(Usage::of(u32::MAX).is_err());
     }
 }

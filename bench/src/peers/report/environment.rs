@@ -12,7 +12,7 @@ use crate::peers::process::cpu;
 use crate::peers::subject::{Programs, version};
 
 /// Where the figures come from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Environment {
     pub(crate) date: String,
     pub(crate) commit: String,

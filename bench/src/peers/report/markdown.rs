@@ -7,7 +7,7 @@ use crate::peers::bars::Verdict;
 use crate::peers::chain::Chain;
 use crate::peers::run::Standing;
 use crate::peers::stats::Spread;
-use crate::peers::work::Work;
+use crate::peers::work::{Pace, Work};
 
 /// The whole report.
 pub(crate) fn text(report: &Report) -> String {
@@ -127,11 +127,11 @@ fn of_work(text: &mut String, work: Work, rows: &[&Row]) {
     let lines = work.lines();
     let _ = write!(
         text,
-        "\n## {}\n\n{:?}, {} connections with {} at a time on each.\n\n\
+        "\n## {}\n\n{}, {} connections with {} at a time on each.\n\n\
          | | CPU us | of Envoy | of bare hyper | own code | switches | per second | p50 us | p99 us |\n\
          |---|---|---|---|---|---|---|---|---|\n",
         work.name(),
-        work.pace(),
+        paced(work.pace()),
         lines.connections,
         lines.streams,
     );
@@ -154,6 +154,13 @@ fn of_work(text: &mut String, work: Work, rows: &[&Row]) {
             median(row.p50_us, 0),
             median(row.p99_us, 0),
         );
+    }
+}
+
+fn paced(pace: Pace) -> String {
+    match pace {
+        Pace::Saturation => "As fast as answers come".to_owned(),
+        Pace::PerSecond(rate) => format!("{rate} requests a second"),
     }
 }
 

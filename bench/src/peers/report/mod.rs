@@ -5,7 +5,6 @@ mod markdown;
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::Context;
 use serde::Serialize;
@@ -107,14 +106,15 @@ impl Report {
         [fresh, idle].into_iter().map(row)
     }
 
-    pub(crate) fn exit(&self) -> ExitCode {
+    /// How the command ends: 0 where all is met, 1 where something is missed, 3 where nobody can say.
+    pub(crate) fn exit(&self) -> u8 {
         let is_missed = self.bars.iter().any(|row| row.verdict == Verdict::Missed);
         let has_too_much = self.memory_rows().any(|(_, _, _, verdict)| verdict == Verdict::Missed);
         let is_inexact = self.chain.is_some_and(|chain| !chain.is_exact());
         match (self.is_judged(), is_missed || has_too_much || is_inexact) {
-            (false, _) => ExitCode::from(3),
-            (true, true) => ExitCode::FAILURE,
-            (true, false) => ExitCode::SUCCESS,
+            (false, _) => 3,
+            (true, true) => 1,
+            (true, false) => 0,
         }
     }
 }
@@ -196,4 +196,88 @@ fn figure(samples: &[Sample], cell: Cell, figure: Figure) -> Option<f64> {
 
 fn find(samples: &[Sample], cell: Cell) -> Option<&Sample> {
     samples.iter().find(|sample| (sample.work, sample.subject) == cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::peers::measure::Cost;
+
+    /// A report of rounds in which bare hyper, Onus and Envoy cost this.
+    fn report(standing: Standing, rounds: &[[f64; 3]]) -> Report {
+        let sample = |(subject, cpu_us)| Sample {
+            work: Work::Http1Saturation,
+            subject,
+            requests: 1,
+            per_second: 1.0,
+            cost: Some(Cost { cpu_us, user_share: 0.5, voluntary_switches: 0.1 }),
+            latency: None,
+        };
+        let round = |costs: &[f64; 3]| {
+            let subjects = [Subject::Bare, Subject::Onus, Subject::Envoy];
+            subjects.into_iter().zip(*costs).map(sample).collect()
+        };
+        let rounds = rounds.iter().map(round).collect();
+        let Command::Peers(options) = Cli::parse_from(["onus-bench", "peers"]).command else {
+            panic!("it is that command");
+        };
+        Report::new(Environment::default(), &options, vec![standing], &rounds)
+    }
+
+    fn judged() -> Standing {
+        Standing::Judged(Spread { median: 0.3, min: 0.3, max: 0.3 })
+    }
+
+    #[test]
+    fn a_bar_is_judged_by_the_median_of_the_ratios() {
+        fn check(rounds: &[[f64; 3]], expected: Verdict, exit: u8) {
+            let report = report(judged(), rounds);
+            let against_envoy = &report.bars[0];
+            assert_eq!((against_envoy.verdict, report.exit()), (expected, exit), "{rounds:?}");
+        }
+        check(&[[34.0, 36.0, 100.0], [34.0, 35.0, 100.0], [80.0, 90.0, 100.0]], Verdict::Met, 0);
+        check(&[[34.0, 37.0, 100.0]], Verdict::MetNotAim, 0);
+        check(&[[38.0, 39.0, 100.0]], Verdict::Missed, 1);
+        // Within the bar against Envoy, but more than 1.15 of bare hyper.
+        check(&[[20.0, 30.0, 100.0]], Verdict::Met, 1);
+    }
+
+    #[test]
+    fn a_run_that_says_nothing_gives_no_verdict() {
+        let noisy = Standing::Noisy(Spread { median: 0.4, min: 0.4, max: 0.4 });
+        assert_eq!(report(noisy, &[[30.0, 31.0, 100.0]]).exit(), 3);
+        let void = report(Standing::Void("one failed".to_owned()), &[[30.0, 31.0, 100.0]]);
+        assert_eq!(void.exit(), 3);
+        assert!(void.rows.is_empty() && void.samples.is_empty());
+        assert!(void.bars.iter().all(|bar| bar.verdict == Verdict::Skipped));
+    }
+
+    #[test]
+    fn memory_and_the_chain_are_judged_too() {
+        let mut of = report(judged(), &[[34.0, 35.0, 100.0]]);
+        of.chain = Some(Chain { roots: 5, with_ownership: 10, without: 80 });
+        of.memory = vec![Memory { subject: Subject::Onus, fresh_mb: 15.0, idle_mb: 25.0 }];
+        assert_eq!(of.exit(), 0);
+        of.memory[0].idle_mb = 25.1;
+        assert_eq!(of.exit(), 1);
+        of.memory[0].idle_mb = 25.0;
+        of.chain = Some(Chain { roots: 5, with_ownership: 11, without: 80 });
+        assert_eq!(of.exit(), 1);
+    }
+
+    #[test]
+    fn people_read_what_was_found_and_what_was_not() {
+        let text = markdown::text(&report(judged(), &[[34.0, 39.0, 100.0]]));
+        for line in [
+            "Run 1: judged, bare hyper cost 0.30 [0.30..0.30] of Envoy.",
+            "| HTTP/1.1 small, saturation, against Envoy | 0.39 [0.39..0.39] | 0.38 | 0.36 | **missed** |",
+            "| HTTP/1.1 small, saturation, against HAProxy |  | 1.15 | 1.05 | skipped |",
+            "| onus | 39.0 [39.0..39.0] | 0.39 [0.39..0.39] | 1.15 [1.15..1.15] | 50 % | 0.10 | 1 |  |  |",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
 }
