@@ -163,5 +163,6 @@ pub(crate) fn version(program: &Path, argument: &str) -> String {
     let text = [said.stdout, said.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().find(|line| line.chars().any(|char| char.is_ascii_digit()));
-    line.unwrap_or("says nothing").trim().to_owned()
+    // Some begin with where they were found, which is nobody's business.
+    line.unwrap_or("says nothing").replace(&*program.to_string_lossy(), "").trim().to_owned()
 }
