@@ -49,7 +49,8 @@ impl Sidecar {
         let text = format!(
             "service: {name}\nmode: {mode}\nworkers: 1\n\
              inbound: {{listen: \"{inbound}\", app: \"{app}\"}}\n\
-             outbound: {{listen: \"{outbound}\"}}\n{callees}"
+             outbound: {{listen: \"{outbound}\"}}\n\
+             admin: {{listen: \"127.0.0.1:0\"}}\n{callees}"
         );
         let config = written(folder, &format!("{name}.yaml"), &text)?;
         let mut command = Command::new(program);
