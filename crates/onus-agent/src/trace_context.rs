@@ -198,6 +198,7 @@ mod tests {
             let expected = format!("onus={TOKEN},{others}");
             assert_eq!(lines(&headers), [expected.trim_end_matches(',')], "{before:?}");
             assert_eq!(read_token(&headers), Some(token()));
+            assert!(headers[&TRACESTATE].is_sensitive(), "HPACK would keep it");
             remove_token(&mut headers);
             let expected: &[&str] = if others.is_empty() { &[] } else { &[others] };
             assert_eq!(lines(&headers), expected, "{before:?}");
