@@ -6,7 +6,7 @@
 //! ```no_run
 //! # let onus = onus::Onus::builder("checkout").build().unwrap();
 //! let admin = onus.admin().token("one-of-at-least-16-characters");
-//! let routes = axum::Router::new().fallback_service(admin);
+//! let routes: axum::Router = axum::Router::new().fallback_service(admin);
 //! ```
 //!
 //! | | |
