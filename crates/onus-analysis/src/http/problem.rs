@@ -113,13 +113,13 @@ impl IntoResponse for Refusal {
 }
 
 pub(crate) async fn not_found(uri: Uri) -> Refusal {
-    let detail =
-        format!("there is nothing at {}; the API is described at /openapi.json", uri.path());
+    let detail = format!("there is nothing at {}; docs/analysis.md describes the API", uri.path());
     Refusal::new(StatusCode::NOT_FOUND, "not-found", "there is nothing here", detail)
 }
 
 pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Refusal {
-    let detail = format!("{} does not take {method}; /openapi.json says what it takes", uri.path());
+    let detail =
+        format!("{} does not take {method}; docs/analysis.md says what it takes", uri.path());
     let status = StatusCode::METHOD_NOT_ALLOWED;
     Refusal::new(status, "method-not-allowed", "the method is not allowed", detail)
 }
