@@ -33,6 +33,10 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
 
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     logging::start(matches!(cli.command, Command::Proxy(_)));
