@@ -19,11 +19,11 @@ pub const DECISION: u64 = 705;
 /// Instructions of the bare stack.
 pub const BARE: u64 = 1_382;
 /// Instructions of the stack with both layers where the hop may not retry.
-pub const LAYERED: u64 = 5_080;
+pub const LAYERED: u64 = 5_344;
 /// Instructions of the stack with both layers where the hop may retry.
-pub const LAYERED_RETRYABLE: u64 = 6_387;
+pub const LAYERED_RETRYABLE: u64 = 6_745;
 /// Instructions of a unary gRPC call through the stack with both layers where the hop may not retry.
-pub const GRPC: u64 = 8_677;
+pub const GRPC: u64 = 8_969;
 /// Instructions of a lookup by token.
 pub const BY_TOKEN: u64 = 51;
 /// Instructions of a lookup by id.
