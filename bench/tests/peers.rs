@@ -7,6 +7,7 @@ use serde_json::Value;
 
 fn report(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, Value) {
     let output = Command::new(env!("CARGO_BIN_EXE_onus-bench"))
+        .env_remove("ONUS_PEERS")
         .args(["peers", "--requests-only", "--rounds", "1", "--seconds", "1", "--commit", "test"])
         .args(arguments)
         .arg("--report")
@@ -62,6 +63,7 @@ fn floors_are_measured_in_every_protocol() {
 #[test]
 fn an_onus_that_is_not_there_is_said_in_a_line() {
     let output = Command::new(env!("CARGO_BIN_EXE_onus-bench"))
+        .env_remove("ONUS_PEERS")
         .args(["peers", "--onus", "no/such/onus"])
         .output()
         .expect("it starts");
