@@ -23,7 +23,6 @@ mod radius;
 mod report;
 mod simulate;
 mod table;
-mod tables;
 mod traces;
 
 use std::process::ExitCode;

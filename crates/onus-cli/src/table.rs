@@ -1,8 +1,20 @@
-//! Tables for people: no lines, columns by their width, numbers to the right.
+//! Tables for people.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-/// A table; a column whose head begins with `>` is for numbers.
+/// An empty table with lines.
+pub(crate) fn lined() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    table
+}
+
+/// A cell with a figure.
+pub(crate) fn number(value: impl ToString) -> Cell {
+    Cell::new(value).set_alignment(CellAlignment::Right)
+}
+
+/// A table without lines; a column whose head begins with `>` is for numbers.
 pub(crate) fn render<const N: usize>(
     header: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
@@ -11,8 +23,7 @@ pub(crate) fn render<const N: usize>(
     table.load_style(presets::NOTHING);
     let is_number = header.map(|head| head.starts_with('>'));
     let cell = |text: &str, is_number: bool| {
-        let cell = Cell::new(text);
-        if is_number { cell.set_alignment(CellAlignment::Right) } else { cell }
+        if is_number { number(text) } else { Cell::new(text) }
     };
     table.set_header(
         header.iter().zip(is_number).map(|(head, it)| cell(head.trim_start_matches('>'), it)),

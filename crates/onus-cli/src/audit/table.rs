@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, ContentArrangement, Table};
 
 use super::Outcome;
 use super::sections::{self, Align, Section};
+use crate::table::{lined, number};
 
 pub(super) fn render(outcome: &Outcome) -> String {
     let mut text = sections::headline(outcome).iter().map(|line| wrapped(line)).collect::<String>();
@@ -47,12 +48,11 @@ fn wrapped(text: &str) -> String {
 const WIDTH: usize = 100;
 
 fn table(section: &Section) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
+    let mut table = lined();
     table.set_content_arrangement(ContentArrangement::Dynamic);
     let cell = |text: &str, align: Align| match align {
         Align::Left => Cell::new(text),
-        Align::Right => Cell::new(text).set_alignment(CellAlignment::Right),
+        Align::Right => number(text),
     };
     table.set_header(section.header.iter().map(|(title, align)| cell(title, *align)));
     for row in &section.rows {

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, Table};
 use onus_demo::{BadKeys, Demo, Node, PerNode, Policy, RetryPermission, Run};
+
+use crate::table::{lined, number};
 
 /// What is shown, the table, and below it what the client saw.
 pub(crate) fn render(demo: &Demo, runs: &[Run]) -> String {
@@ -71,8 +73,7 @@ fn table_of_bad_keys(demo: &Demo, runs: &[Run]) -> Table {
 }
 
 fn table_with(last_column: &str) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
+    let mut table = lined();
     let mut header = vec![Cell::new("policy"), Cell::new("")];
     header.extend(Node::ALL.map(number));
     header.push(number(last_column));
@@ -95,10 +96,6 @@ fn formula(expected: Option<&PerNode<u64>>) -> Vec<Cell> {
     }));
     row.push(Cell::new(""));
     row
-}
-
-fn number(value: impl ToString) -> Cell {
-    Cell::new(value).set_alignment(CellAlignment::Right)
 }
 
 fn seen(demo: &Demo, run: &Run) -> String {

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, Table, presets};
 use onus_sim::model::{Check, Counterexample, Findings, Replay, Slice};
+
+use crate::table::number;
 
 /// What was checked, what held, and the smallest trace that breaks each property that did not.
 pub(crate) fn render(check: &Check, found: &[(&Slice, Findings)], total: &Findings) -> String {
@@ -43,11 +45,11 @@ fn counterexample(smallest: &Counterexample) -> String {
 fn slices(found: &[(&Slice, Findings)], total: &Findings) -> Table {
     let mut table = table_with(["slice", "configurations", "traces", "what varies"]);
     for (slice, findings) in found {
-        let counts = [findings.configurations, findings.traces].map(number);
+        let counts = [findings.configurations, findings.traces].map(grouped).map(number);
         let [configurations, traces] = counts;
         table.add_row([Cell::new(slice.name), configurations, traces, Cell::new(slice.words)]);
     }
-    let [configurations, traces] = [total.configurations, total.traces].map(number);
+    let [configurations, traces] = [total.configurations, total.traces].map(grouped).map(number);
     table.add_row([Cell::new("all"), configurations, traces, Cell::new("")]);
     table
 }
@@ -56,7 +58,8 @@ fn properties(check: &Check, total: &Findings) -> Table {
     let mut table =
         table_with(["property", "traces", "violations", "in configurations", "what holds"]);
     for (property, found) in check.properties.iter().zip(&total.properties) {
-        let counts = [found.traces, found.violations, found.configurations].map(number);
+        let counts =
+            [found.traces, found.violations, found.configurations].map(grouped).map(number);
         let [traces, violations, configurations] = counts;
         let [name, words] = [property.name, property.words].map(Cell::new);
         table.add_row([name, traces, violations, configurations, words]);
@@ -68,10 +71,6 @@ pub(super) fn table_with<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header(header);
     table
-}
-
-fn number(number: u64) -> Cell {
-    Cell::new(grouped(number)).set_alignment(CellAlignment::Right)
 }
 
 /// Digits in groups of three.

@@ -6,7 +6,7 @@ use comfy_table::{Cell, Table};
 use onus_graph::{Change, Outlook, Reading, Storm, StormSize};
 
 use super::{ALL, Radius};
-use crate::tables::{new_table, number};
+use crate::table::{lined, number};
 
 /// The largest storms and what would lower the largest of all; if `wide`, all storms and their ways.
 pub(crate) fn render(radius: &Radius, wide: bool) -> String {
@@ -80,7 +80,7 @@ fn assumptions(radius: &Radius) -> String {
 }
 
 fn entries(radius: &Radius, outlooks: &[Outlook], wide: bool) -> Table {
-    let mut table = new_table();
+    let mut table = lined();
     let mut header = vec![Cell::new("entry")];
     header.extend(["radius", "with ownership", "amplification", "with ownership"].map(number));
     if wide {
@@ -104,7 +104,7 @@ fn entries(radius: &Radius, outlooks: &[Outlook], wide: bool) -> Table {
 
 fn changes(radius: &Radius, worst: &Outlook) -> Table {
     let lower = radius.lower();
-    let mut table = new_table();
+    let mut table = lined();
     let mut header = vec![Cell::new("change")];
     header.extend(["radius", "amplification"].map(number));
     table.set_header(header);

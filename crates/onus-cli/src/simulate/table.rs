@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, Table};
 use onus_sim::simulate::{Estimate, Exact, Experiment, Outcome};
+
+use crate::table::{lined, number};
 
 /// More services than these are not shown one by one.
 const SERVICES_MAX: usize = 12;
@@ -91,8 +93,7 @@ fn has_services(experiment: &Experiment) -> bool {
 }
 
 fn table(experiment: &Experiment, has: &Columns, exact: bool) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
+    let mut table = lined();
     let mut header = vec![Cell::new("policy")];
     header.extend(has.value.map(number));
     if let (true, Some(outcome)) = (has.services, experiment.outcomes.first()) {
@@ -168,8 +169,4 @@ fn estimate(estimate: Option<Estimate>, scale: f64) -> Cell {
         return number(format!("{mean:.*}", digits as usize));
     }
     number(format!("{mean:.*} ± {half_width:.*}", digits as usize, digits as usize))
-}
-
-fn number(value: impl ToString) -> Cell {
-    Cell::new(value).set_alignment(CellAlignment::Right)
 }

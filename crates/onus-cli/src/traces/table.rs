@@ -7,7 +7,7 @@ use comfy_table::{Cell, Table};
 use onus_traces::{Edge, Histogram, Report};
 
 use crate::radius::{self, Radius};
-use crate::tables::{new_table, number};
+use crate::table::{lined, number};
 
 /// What was read, the edges, and how far a storm would reach; if `wide`, with evidence, claims and
 /// depth.
@@ -71,7 +71,7 @@ fn headline(report: &Report) -> String {
 }
 
 fn edges(edges: &[&Edge], wide: bool) -> Table {
-    let mut table = new_table();
+    let mut table = lined();
     let mut header = vec![Cell::new("caller"), Cell::new("callee")];
     header.extend(["calls", "failures", "both", "P"].map(number));
     if wide {
@@ -110,7 +110,7 @@ fn claims(report: &Report) -> Option<String> {
     if report.claims.is_empty() {
         return None;
     }
-    let mut table = new_table();
+    let mut table = lined();
     let mut header = vec![Cell::new("service")];
     header.extend(
         ["failed", "claimed", "not claimed", "claimed if databases are unseen"].map(number),
