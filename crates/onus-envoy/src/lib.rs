@@ -21,7 +21,7 @@ mod response_flags;
 mod stats;
 mod stream;
 
-pub use onus_agent::{Agent, SwitchFile, Timestamp};
+pub use onus_agent::{Agent, SwitchLook, Timestamp};
 
 pub use attempt::{AttemptFilter, Head};
 pub use config::{CalleeConfig, ConfigError, Direction, FilterConfig, RetryConfig};
