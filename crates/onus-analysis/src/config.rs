@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onus_promql::Endpoint;
+
 use crate::access::Grant;
 use crate::shard::Shard;
 use crate::tls::TlsFiles;
@@ -35,8 +37,8 @@ pub struct AnalysisConfig {
 /// A PromQL store that scrapes the agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromqlConfig {
-    /// Its address, such as `http://prometheus:9090`.
-    pub url: String,
+    /// Where it is.
+    pub endpoint: Endpoint,
     /// The file with the token for it.
     pub token_file: Option<PathBuf>,
     /// How long after its end a minute is read, so that every scrape of it is in the store

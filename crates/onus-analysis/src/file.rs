@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use onus_promql::Endpoint;
 use serde::Deserialize;
 
 use crate::access::{Grant, Proof, Role};
@@ -270,11 +271,11 @@ impl Checked<'_> {
 
     fn promql(&self, typed: PromqlFile) -> Result<PromqlConfig, ConfigError> {
         let PromqlFile { url, token_file, delay, recorded } = typed;
-        if !url.starts_with("http://") {
-            let allowed = "an address such as http://prometheus:9090";
-            return Err(self.wrong("promql.url", format!("{url:?}"), allowed));
-        }
-        let mut config = PromqlConfig { url, token_file, delay: Duration::from_secs(60), recorded };
+        let allowed = "an address such as http://prometheus:9090";
+        let endpoint = Endpoint::new(&url)
+            .map_err(|_| self.wrong("promql.url", format!("{url:?}"), allowed))?;
+        let delay_default = Duration::from_secs(60);
+        let mut config = PromqlConfig { endpoint, token_file, delay: delay_default, recorded };
         let range = Duration::ZERO..=Duration::from_secs(3600);
         self.time(&mut config.delay, "promql.delay", delay, range, "0s to 1h")?;
         Ok(config)

@@ -7,18 +7,15 @@
 //! when one of them restarts, and a store takes that for a counter that starts anew.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use onus_api::{
     EdgeCounts, EdgeDelta, EdgePolicyFacts, ProcedureCounts, ProcedureDelta, Report,
     SCHEMA_VERSION, ServiceFacts,
 };
-use serde::Deserialize;
+use onus_promql::{AskError, Client, Limits, Sample};
 
 use crate::access::token_in;
 use crate::clock::Millis;
@@ -31,36 +28,21 @@ pub(crate) const INSTANCE: &str = "promql";
 const PAGE: usize = 50;
 /// How far back is read after a break.
 pub(crate) const BACK_MAX: u64 = 60;
-const ANSWER_MAX: usize = 64 * 1024 * 1024;
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// A minute is read again later, so that none is waited for as long as by people.
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(5), answer: Duration::from_secs(30), bytes: 64 << 20 };
 
 /// A store that is read.
 pub(crate) struct Source {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client,
     config: PromqlConfig,
     minute: Duration,
     shard: Option<Shard>,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    data: Data,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    result: Vec<Series>,
-}
-
-#[derive(Deserialize)]
-struct Series {
-    metric: BTreeMap<String, String>,
-    value: (f64, String),
-}
-
 impl Source {
     pub(crate) fn new(config: PromqlConfig, minute: Duration, shard: Option<Shard>) -> Self {
-        let client = Client::builder(TokioExecutor::new()).build_http();
+        let client = Client::new(config.endpoint.clone(), LIMITS);
         Self { client, config, minute, shard }
     }
 
@@ -79,7 +61,7 @@ impl Source {
         let end = number * self.minute_millis();
         let callers = self.query("group by (caller) (onus_edge_requests_total)", end).await?;
         let mut callers: Vec<String> =
-            callers.into_iter().filter_map(|series| series.metric.get("caller").cloned()).collect();
+            callers.iter().map(|series| series.label("caller").to_owned()).collect();
         callers.retain(|caller| {
             !caller.is_empty() && self.shard.as_ref().is_none_or(|shard| shard.owns(caller))
         });
@@ -114,43 +96,36 @@ impl Source {
         )
     }
 
-    async fn query(&self, query: &str, end: u64) -> Result<Vec<Series>, String> {
-        let body = format!("query={}&time={}.{:03}", encoded(query), end / 1000, end % 1000);
-        let uri = format!("{}/api/v1/query", self.config.url.trim_end_matches('/'));
-        let mut request = axum::http::Request::post(&uri)
-            .header("content-type", "application/x-www-form-urlencoded");
+    async fn query(&self, query: &str, end: u64) -> Result<Vec<Sample>, String> {
+        let mut client = self.client.clone();
+        // The file is read each time: tokens change while the analysis runs.
         if let Some(path) = &self.config.token_file {
-            request = request.header("authorization", format!("Bearer {}", token_in(path)?));
+            client = client.token(&token_in(path)?).map_err(|error| error.to_string())?;
         }
-        let request =
-            request.body(Full::new(Bytes::from(body))).map_err(|error| error.to_string())?;
-        let exchange = async {
-            let answer = self.client.request(request).await.map_err(|error| error.to_string())?;
-            let status = answer.status();
-            let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
-            let body = body.map_err(|error| error.to_string())?.to_bytes();
-            if !status.is_success() {
-                let says: String = String::from_utf8_lossy(&body).chars().take(200).collect();
-                return Err(format!("{status}: {says}"));
-            }
-            let answer: Answer =
-                serde_json::from_slice(&body).map_err(|error| error.to_string())?;
-            Ok(answer.data.result)
-        };
-        match tokio::time::timeout(TIMEOUT, exchange).await {
-            Ok(series) => series,
-            Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
-        }
+        let at = format!("{}.{:03}", end / 1000, end % 1000);
+        let answer = client.ask(query, Some(&at)).await.map_err(|error| whole(&error))?;
+        Ok(answer.samples)
     }
 }
 
+/// An error with what is behind it.
+fn whole(error: &AskError) -> String {
+    let mut text = error.to_string();
+    let mut behind = error.source();
+    while let Some(error) = behind {
+        let _ = write!(text, ": {error}");
+        behind = error.source();
+    }
+    text
+}
+
 /// What the series say of one caller.
-fn report(caller: &str, number: u64, end: u64, edges: &[Series], clean: &[Series]) -> Report {
+fn report(caller: &str, number: u64, end: u64, edges: &[Sample], clean: &[Sample]) -> Report {
     let mut deltas: BTreeMap<[&str; 3], EdgeCounts> = BTreeMap::new();
     for series in edges.iter().filter(|series| series.label("caller") == caller) {
         let name = ["caller_method", "callee", "callee_method"].map(|label| series.label(label));
         let counts = deltas.entry(name).or_default();
-        let count = series.count();
+        let count = count(series.value);
         let outcomes = (
             series.label("callee_outcome"),
             series.label("caller_outcome"),
@@ -170,8 +145,8 @@ fn report(caller: &str, number: u64, end: u64, edges: &[Series], clean: &[Series
     for series in clean.iter().filter(|series| series.label("caller") == caller) {
         let counts = procedures.entry(series.label("caller_method")).or_default();
         match series.label("outcome") {
-            "ok" => counts.clean_ok += series.count(),
-            _ => counts.clean_failed += series.count(),
+            "ok" => counts.clean_ok += count(series.value),
+            _ => counts.clean_failed += count(series.value),
         }
     }
     Report {
@@ -199,16 +174,9 @@ fn report(caller: &str, number: u64, end: u64, edges: &[Series], clean: &[Series
     }
 }
 
-impl Series {
-    fn label(&self, name: &str) -> &str {
-        self.metric.get(name).map_or("", String::as_str)
-    }
-
-    /// Stores guess what rose between two scrapes, so that counts may be broken.
-    fn count(&self) -> u64 {
-        let value: f64 = self.value.1.parse().unwrap_or(0.0);
-        if value.is_finite() && value > 0.0 { value.round() as u64 } else { 0 }
-    }
+/// Stores guess what rose between two scrapes, so that counts may be broken.
+fn count(value: f64) -> u64 {
+    if value.is_finite() && value > 0.0 { value.round() as u64 } else { 0 }
 }
 
 /// A pattern for these names, as the text of a PromQL string.
@@ -232,14 +200,6 @@ fn matching(names: &[String]) -> String {
     escaped.collect::<Vec<_>>().join("|")
 }
 
-/// The text as a value of a form.
-fn encoded(text: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes()
-        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,10 +212,9 @@ mod tests {
 
     #[test]
     fn counts_of_a_store_are_whole_and_never_negative() {
-        for (value, count) in [("2.4", 2), ("2.6", 3), ("-1", 0), ("NaN", 0), ("+Inf", 0), ("x", 0)]
+        for (value, expected) in [(2.4, 2), (2.6, 3), (-1.0, 0), (f64::NAN, 0), (f64::INFINITY, 0)]
         {
-            let series = Series { metric: BTreeMap::new(), value: (0.0, value.to_owned()) };
-            assert_eq!(series.count(), count, "{value}");
+            assert_eq!(count(value), expected, "{value}");
         }
     }
 }

@@ -14,7 +14,7 @@ fn sample(labels: &str, value: f64) -> Sample {
         let (name, value) = pair.split_once('=').expect("a label has a value");
         (name.to_owned(), value.to_owned())
     };
-    Sample { labels: pairs.map(pair).collect(), value }
+    Sample { labels: pairs.map(pair).collect(), value, at: 0.0 }
 }
 
 fn metrics(answers: &[(About, &[(&str, f64)])]) -> Metrics {

@@ -4,56 +4,37 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use onus_api::{EdgeNow, SCHEMA_VERSION, ServiceNow, Snapshot};
-use serde::Deserialize;
-
-use crate::analysis::Client;
+use onus_promql::{Client, Endpoint, Limits, Sample};
 
 /// The window of the figures; at least four scrapes of 15 s lie in it.
 const WINDOW_SECONDS: f64 = 60.0;
-
-#[derive(Deserialize)]
-struct Answer {
-    data: Data,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    result: Vec<Series>,
-}
-
-#[derive(Deserialize)]
-struct Series {
-    metric: BTreeMap<String, String>,
-    value: (f64, String),
-}
 
 /// How the mesh is, by what agents are scraped for.
 ///
 /// `increase` before `sum`: a sum over processes falls when one of them restarts, and a store takes
 /// that for a counter that starts anew.
 pub(crate) async fn snapshot(store: &str, token: Option<&str>) -> anyhow::Result<Snapshot> {
-    let client = Client::at(store, token.map(str::to_owned))?;
+    let mut client = Client::new(Endpoint::new(store)?, Limits::default());
+    if let Some(token) = token {
+        client = client.token(token)?;
+    }
     let mut edges: BTreeMap<(String, String), EdgeNow> = BTreeMap::new();
     let mut services: BTreeMap<String, ServiceNow> = BTreeMap::new();
     let mut at = 0_u64;
     for (metric, by, takes) in QUERIES {
         let query = format!("sum by ({by}) (increase({metric}[1m]))");
-        let answer: Answer = client
-            .get("/api/v1/query", &[("query", &query)])
-            .await
-            .with_context(|| format!("ask for {metric}"))?;
-        for series in answer.data.result {
-            at = at.max((series.value.0 * 1000.0) as u64);
-            let count: f64 = series.value.1.parse().context("read a value")?;
-            let count = if count.is_finite() { count.round() as u64 } else { 0 };
-            let label = |name: &str| series.metric.get(name).cloned().unwrap_or_default();
+        let answer = client.ask(&query, None).await.with_context(|| format!("ask for {metric}"))?;
+        for series in &answer.samples {
+            at = at.max((series.at * 1000.0) as u64);
+            let count = if series.value.is_finite() { series.value.round() as u64 } else { 0 };
+            let label = |name: &str| series.label(name).to_owned();
             match takes {
                 Takes::Edge(place) => {
                     let edge = edges.entry((label("caller"), label("callee"))).or_default();
-                    place(edge, &label, count);
+                    place(edge, series, count);
                 }
                 Takes::Service(place) => {
-                    place(services.entry(label("service")).or_default(), &label, count);
+                    place(services.entry(label("service")).or_default(), series, count);
                 }
             }
         }
@@ -76,12 +57,10 @@ pub(crate) async fn snapshot(store: &str, token: Option<&str>) -> anyhow::Result
     })
 }
 
-type Label<'a> = &'a dyn Fn(&str) -> String;
-
 /// Where a series goes.
 enum Takes {
-    Edge(fn(&mut EdgeNow, Label<'_>, u64)),
-    Service(fn(&mut ServiceNow, Label<'_>, u64)),
+    Edge(fn(&mut EdgeNow, &Sample, u64)),
+    Service(fn(&mut ServiceNow, &Sample, u64)),
 }
 
 /// Metrics of agents, the labels that are kept, and where the series go.
@@ -89,9 +68,9 @@ const QUERIES: [(&str, &str, Takes); 5] = [
     (
         "onus_calls_total",
         "caller,callee,outcome",
-        Takes::Edge(|edge, label, count| {
+        Takes::Edge(|edge, series, count| {
             let counts = &mut edge.counts;
-            match &*label("outcome") {
+            match series.label("outcome") {
                 "ok" => counts.calls_ok += count,
                 "error" => counts.calls_failed += count,
                 _ => counts.calls_abandoned += count,
@@ -101,7 +80,7 @@ const QUERIES: [(&str, &str, Takes); 5] = [
     (
         "onus_retries_total",
         "caller,callee,verdict",
-        Takes::Edge(|edge, label, count| match &*label("verdict") {
+        Takes::Edge(|edge, series, count| match series.label("verdict") {
             "made" => edge.counts.retries += count,
             _ => edge.counts.retries_ok += count,
         }),
@@ -109,7 +88,7 @@ const QUERIES: [(&str, &str, Takes); 5] = [
     (
         "onus_retries_not_made_total",
         "caller,callee,reason",
-        Takes::Edge(|edge, label, count| match &*label("reason") {
+        Takes::Edge(|edge, series, count| match series.label("reason") {
             "suppressed" => edge.counts.suppressed += count,
             "budget-denied" => edge.counts.budget_denied += count,
             _ => {}
@@ -118,7 +97,7 @@ const QUERIES: [(&str, &str, Takes); 5] = [
     (
         "onus_requests_total",
         "service,outcome",
-        Takes::Service(|service, label, count| match &*label("outcome") {
+        Takes::Service(|service, series, count| match series.label("outcome") {
             "ok" => service.counts.ok += count,
             "error" => service.counts.failed += count,
             _ => service.counts.cancelled += count,
@@ -127,8 +106,8 @@ const QUERIES: [(&str, &str, Takes); 5] = [
     (
         "onus_claims_total",
         "service,reason",
-        Takes::Service(|service, label, count| {
-            if label("reason") == "own" {
+        Takes::Service(|service, series, count| {
+            if series.label("reason") == "own" {
                 service.counts.claims_own += count;
             }
         }),

@@ -22,6 +22,8 @@ pub struct Sample {
     pub labels: BTreeMap<String, String>,
     /// The value.
     pub value: f64,
+    /// The moment that it has it, in seconds since 1970.
+    pub at: f64,
 }
 
 impl Sample {
@@ -78,7 +80,7 @@ impl Answer {
             let value = series.value.1.parse().map_err(|_| AskError::NotPrometheus {
                 why: format!("`{}` is no number", series.value.1),
             })?;
-            Ok(Sample { labels: series.metric, value })
+            Ok(Sample { labels: series.metric, value, at: series.value.0 })
         });
         Ok(Self { samples: samples.collect::<Result<_, AskError>>()?, warnings: document.warnings })
     }
@@ -98,6 +100,7 @@ mod tests {
         let answer = Answer::read(VECTOR.as_bytes()).unwrap();
         let [one, two] = &*answer.samples else { panic!("{answer:?}") };
         assert_eq!((one.label("callee"), one.label("reporter"), one.value), ("stock", "", 12.5));
+        assert_eq!((one.at, two.at), (1_767_175_200.0, 1_767_175_200.781));
         assert!(two.value.is_nan());
         assert_eq!(answer.warnings, ["a store is away"]);
     }

@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
-use http::{Request, Response, StatusCode};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -21,6 +21,7 @@ use crate::endpoint::Endpoint;
 pub struct Client {
     endpoint: Endpoint,
     limits: Limits,
+    authorization: Option<HeaderValue>,
 }
 
 /// What a question may cost.
@@ -33,6 +34,11 @@ pub struct Limits {
     /// The largest answer, in bytes.
     pub bytes: usize,
 }
+
+/// A token with characters that no header has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the token has characters that a header cannot carry")]
+pub struct InvalidToken;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +93,20 @@ impl Client {
     /// A client of the server at `endpoint`.
     #[must_use]
     pub const fn new(endpoint: Endpoint, limits: Limits) -> Self {
-        Self { endpoint, limits }
+        Self { endpoint, limits, authorization: None }
+    }
+
+    /// Sends this token with each question (`Authorization: Bearer …`).
+    ///
+    /// # Errors
+    ///
+    /// A token that cannot be sent.
+    pub fn token(mut self, token: &str) -> Result<Self, InvalidToken> {
+        let mut value =
+            HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| InvalidToken)?;
+        value.set_sensitive(true);
+        self.authorization = Some(value);
+        Ok(self)
     }
 
     /// Asks for the series of `promql` at a moment, in seconds since 1970 or as RFC 3339 writes it;
@@ -151,7 +170,10 @@ impl Client {
         if let Ok(host) = self.endpoint.authority.parse() {
             headers.insert(HOST, host);
         }
-        let constant = http::HeaderValue::from_static;
+        if let Some(authorization) = &self.authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        let constant = HeaderValue::from_static;
         headers.insert(CONTENT_TYPE, constant("application/x-www-form-urlencoded"));
         headers.insert(ACCEPT, constant("application/json"));
         headers.insert(USER_AGENT, constant(concat!("onus/", env!("CARGO_PKG_VERSION"))));

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use onus_promql::{Answer, AskError, Client, Endpoint, Limits};
+use onus_promql::{Answer, AskError, Client, Endpoint, InvalidToken, Limits};
 
 /// What the server does with the one request that it gets.
 enum Script {
@@ -61,7 +61,10 @@ fn answer(status: &str, body: &str) -> Script {
 }
 
 fn ask(url: &str, limits: Limits) -> Result<Answer, AskError> {
-    let client = Client::new(Endpoint::new(url).expect("it is a URL"), limits);
+    ask_with(&Client::new(Endpoint::new(url).expect("it is a URL"), limits))
+}
+
+fn ask_with(client: &Client) -> Result<Answer, AskError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(client.ask("sum(up{job=\"a b\"}) > 1", Some("1.5")))
 }
@@ -83,6 +86,19 @@ fn a_question_is_a_form_and_its_answer_is_read() {
     assert!(request.contains(&format!("host: {address}\r\n")), "{request}");
     let form = "query=sum%28up%7Bjob%3D%22a%20b%22%7D%29%20%3E%201&time=1.5";
     assert!(request.ends_with(form), "{request}");
+}
+
+#[test]
+fn a_token_is_sent_and_shown_to_nobody() {
+    let (address, server) = server(answer("200 OK", ONE));
+    let endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
+    let client = Client::new(endpoint, LONG);
+    assert_eq!(client.clone().token("line\nbreak").unwrap_err(), InvalidToken);
+    let client = client.token("top-secret").unwrap();
+    assert!(!format!("{client:?}").contains("top-secret"), "{client:?}");
+    ask_with(&client).unwrap();
+    let request = server.join().unwrap();
+    assert!(request.contains("authorization: Bearer top-secret\r\n"), "{request}");
 }
 
 #[test]

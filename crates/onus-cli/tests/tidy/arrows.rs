@@ -30,7 +30,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("onus-envoy", &["onus-agent", "onus-api"]),
     ("onus-envoy-module", &["onus-envoy"]),
     ("onus-envoy-wasm", &["onus-envoy"]),
-    ("onus-analysis", &["onus-core", "onus-learn", "onus-graph", "onus-api"]),
+    // A store of metrics may stand in for reports; it is asked as everybody asks it.
+    ("onus-analysis", &["onus-core", "onus-learn", "onus-graph", "onus-api", "onus-promql"]),
     ("onus-sim", &["onus-core", "onus-learn", "onus-graph"]),
     ("onus-demo", &["onus"]),
     ("onus-conformance", &["onus-core"]),
