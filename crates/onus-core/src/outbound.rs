@@ -1,17 +1,21 @@
 //! One logical call of a caller: its attempts, and the decision after each failed one.
 
+mod attempts;
+mod verdict;
+
 use core::time::Duration;
 
-use crate::claim::{CalleeClaim, Claim};
-use crate::criteria::{Ending, criteria_met};
+use crate::claim::CalleeClaim;
 use crate::deadline::{time_for_callee, time_for_transport};
 use crate::decision::{Facts, PushbackFact, Stop, decide, decide_unsuppressed};
 use crate::draw::Draw;
 use crate::edge::EdgeState;
-use crate::error::CallError;
 use crate::mode::{Arm, Ownership};
 use crate::policy::{EdgePolicy, MethodKind};
 use crate::time::Timestamp;
+
+pub use self::attempts::{Failure, Pushback, Tries};
+pub use self::verdict::{Retry, RetryCause, Verdict};
 
 /// One logical call: 1 to max attempts at one answer.
 ///
@@ -39,137 +43,6 @@ pub struct Terms {
     pub method: MethodKind,
     /// When the call must be over.
     pub deadline: Option<Timestamp>,
-}
-
-/// The attempts of a logical call so far, whoever made them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Tries {
-    /// Attempts by anyone: Onus, a layer below it, the application's own loop.
-    pub attempts: u32,
-    /// Attempts sent through this host.
-    pub sent: u32,
-    /// Whether an attempt is under way.
-    pub in_attempt: bool,
-    /// What the last ended attempt read.
-    pub last: Option<CalleeClaim>,
-    /// Whether an attempt got a reply.
-    pub replied: bool,
-    /// Whether an attempt was a probe.
-    pub probed: bool,
-    /// The first stop by rows 1, 4 and 8 that an observing caller passed over.
-    pub shadow: Option<Stop>,
-}
-
-impl Tries {
-    /// How the call stands for the claim: silence while an attempt is under way, else what the
-    /// last attempt read; `None` where no attempt was made.
-    #[must_use]
-    pub const fn read(&self) -> Option<CalleeClaim> {
-        if self.in_attempt { Some(CalleeClaim::Silent) } else { self.last }
-    }
-
-    /// The ending that the claim sees: the shadow stop of an observing caller before the real one.
-    #[must_use]
-    pub fn ending(&self, stop: Stop) -> Ending {
-        Ending::Stopped(self.shadow.unwrap_or(stop))
-    }
-
-    /// Whether the retry criteria were met by this ending.
-    #[must_use]
-    pub const fn criteria_met(&self, ending: Ending) -> bool {
-        criteria_met(self.attempts, ending)
-    }
-}
-
-/// A failed attempt, as the host saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Failure {
-    /// What went wrong.
-    pub error: CallError,
-    /// The claim on the reply, if there was one.
-    pub claim: Option<Claim>,
-    /// Which attempt the callee saw, as its reply says.
-    pub attempt: Option<u32>,
-    /// Whether the callee pushed back.
-    pub pushback: Pushback,
-    /// Whether the request can be sent again and no response has been passed on.
-    pub replayable: bool,
-    /// Whether the request's own body broke while it was sent.
-    pub body_broke: bool,
-}
-
-impl Failure {
-    /// Whether this says anything of the callee. Without a reply to a request that broke on this
-    /// side it does not: the call ends without an outcome, as if it were dropped (drop-6).
-    #[must_use]
-    pub const fn tells_of_callee(&self) -> bool {
-        self.error.is_reply() || !self.body_broke
-    }
-}
-
-/// What the callee said about being called again: `grpc-retry-pushback-ms` or `Retry-After`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Pushback {
-    /// Nothing.
-    #[default]
-    None,
-    /// Not at all: a negative or unparsable `grpc-retry-pushback-ms`.
-    Refused,
-    /// Not before this time has passed.
-    After(Duration),
-    /// Not at all, and beside it a wait, which counts where the refusal is Onus's own veto.
-    RefusedAfter(Duration),
-}
-
-/// The decision after a failed attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// Send again.
-    Retry(Retry),
-    /// The call has failed for good, for this reason.
-    Stop(Stop),
-}
-
-/// A retry that the decision allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Retry {
-    /// The wait before it.
-    pub after: Duration,
-    /// What let it pass.
-    pub cause: RetryCause,
-    /// The reason for which an enforcing caller would have stopped here.
-    pub shadow: Option<Stop>,
-}
-
-/// What let a retry pass: the claim of the failed attempt, or a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RetryCause {
-    /// The attempt read this claim.
-    Claim(CalleeClaim),
-    /// The retry is suppressed, and made to see what suppression costs.
-    Probe,
-}
-
-impl RetryCause {
-    /// Every value, for metric families.
-    pub const ALL: [Self; 7] = [
-        Self::Claim(CalleeClaim::CLAIMED),
-        Self::Claim(CalleeClaim::CLAIMED_SILENT),
-        Self::Claim(CalleeClaim::UNCLAIMED),
-        Self::Claim(CalleeClaim::UNCLAIMED_SHIELD),
-        Self::Claim(CalleeClaim::Missing),
-        Self::Claim(CalleeClaim::Silent),
-        Self::Probe,
-    ];
-
-    /// The spelling in metrics and logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Claim(claim) => claim.as_str(),
-            Self::Probe => "probe",
-        }
-    }
 }
 
 impl OutboundCall {
@@ -458,137 +331,4 @@ impl OutboundCall {
 const PUSHBACK_WAIT_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::RetryPolicy;
-
-    #[test]
-    fn only_silence_after_a_broken_body_says_nothing_of_the_callee() {
-        // [drop-6]
-        for (error, body_broke, tells) in [
-            (CallError::Reset, true, false),
-            (CallError::Timeout, true, false),
-            (CallError::Reset, false, true),
-            (CallError::Http(503), true, true),
-            (CallError::Grpc(14), true, true),
-        ] {
-            let failure = Failure {
-                error,
-                claim: None,
-                attempt: None,
-                pushback: Pushback::None,
-                replayable: false,
-                body_broke,
-            };
-            assert_eq!(failure.tells_of_callee(), tells, "{error} {body_broke}");
-        }
-    }
-
-    #[test]
-    fn attempts_that_the_host_sees_below_count_with_those_that_a_reply_tells() {
-        // [attempt-2]; sends, attempts seen of the last one, attempt in the reply.
-        for (sends, seen, told, attempts) in [
-            (1, None, None, 1),
-            (1, Some(3), None, 3),
-            (1, Some(3), Some(1), 3),
-            (1, Some(2), Some(3), 3),
-            (1, Some(0), None, 1),
-            (2, Some(3), None, 4),
-            (1, Some(u32::MAX), None, u32::MAX),
-        ] {
-            let policy = EdgePolicy::default();
-            let mut edge = EdgeState::new(&policy);
-            let mut call = OutboundCall::new(Terms {
-                arm: Arm::Enforce,
-                marked: false,
-                method: MethodKind::Safe,
-                deadline: None,
-            });
-            for _ in 0..sends {
-                call.on_sent();
-            }
-            if let Some(seen) = seen {
-                call.on_attempts_below(seen);
-            }
-            let failure = Failure {
-                error: CallError::Http(503),
-                claim: Some(Claim::Claimed),
-                attempt: told,
-                pushback: Pushback::None,
-                replayable: false,
-                body_broke: false,
-            };
-            let draw = Draw::from_bits(0);
-            call.on_failure(&failure, &policy, &mut edge, Timestamp::ZERO, draw);
-            call.on_attempts_below(9);
-            assert_eq!(call.tries().attempts, attempts, "{sends} {seen:?} {told:?}");
-        }
-    }
-
-    #[test]
-    fn a_retry_that_a_limit_below_refused_counts_as_refused() {
-        // [criteria-1]
-        let pushback = Pushback::Refused;
-        for (policy, claim, pushback, stop) in [
-            (None, Claim::Claimed, Pushback::None, Stop::BudgetDenied),
-            (None, Claim::Unclaimed, Pushback::None, Stop::Suppressed),
-            (None, Claim::Claimed, pushback, Stop::Pushback),
-            (RetryPolicy::new(2), Claim::Claimed, Pushback::None, Stop::NotReplayable),
-        ] {
-            let policy = EdgePolicy { retry: policy, ..EdgePolicy::default() };
-            let mut edge = EdgeState::new(&policy);
-            let mut call = OutboundCall::new(Terms {
-                arm: Arm::Enforce,
-                marked: false,
-                method: MethodKind::Safe,
-                deadline: None,
-            });
-            call.on_sent();
-            call.on_denied_below();
-            let failure = Failure {
-                error: CallError::Http(503),
-                claim: Some(claim),
-                attempt: None,
-                pushback,
-                replayable: false,
-                body_broke: false,
-            };
-            let draw = Draw::from_bits(0);
-            let verdict = call.on_failure(&failure, &policy, &mut edge, Timestamp::ZERO, draw);
-            assert_eq!(verdict, Verdict::Stop(stop));
-            assert!(
-                call.tries().criteria_met(Ending::Stopped(stop)) || stop == Stop::NotReplayable
-            );
-        }
-    }
-
-    #[test]
-    fn an_answer_that_breaks_after_its_head_teaches_the_gate_once() {
-        // [gate-1]
-        let policy = EdgePolicy { retry: RetryPolicy::new(2), ..EdgePolicy::default() };
-        let mut edge = EdgeState::new(&policy);
-        let (now, draw) = (Timestamp::ZERO, Draw::from_bits(0));
-        let fails = |error, replayable| Failure {
-            error,
-            claim: Some(Claim::Claimed),
-            attempt: None,
-            pushback: Pushback::None,
-            replayable,
-            body_broke: false,
-        };
-        let mut call = OutboundCall::new(Terms {
-            arm: Arm::Enforce,
-            marked: false,
-            method: MethodKind::Safe,
-            deadline: None,
-        });
-        edge.gate.record(false);
-        call.on_sent();
-        call.on_failure(&fails(CallError::Http(503), true), &policy, &mut edge, now, draw);
-        call.on_sent();
-        call.on_success(&policy, &mut edge, now);
-        let taught = edge.gate;
-        call.on_failure(&fails(CallError::Reset, false), &policy, &mut edge, now, draw);
-        assert_eq!(edge.gate, taught);
-    }
-}
+mod tests;
