@@ -1,24 +1,26 @@
 //! One request being served, as the hosts hold it.
 
+mod answer;
+mod calls;
 mod record;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use http::{HeaderMap, HeaderValue};
-use onus_core::{
-    Arm, Circumstances, ClaimVerdict, InboundCall, Lot, Mode, OutboundCall, SlotId, Stop,
-    Timestamp, Tries,
-};
+use http::HeaderValue;
+use onus_core::{Arm, InboundCall, Lot, Mode, SlotId, Timestamp};
 
 use crate::agent::Agent;
 use crate::correlator::Token;
-use crate::edges::{Edge, lock};
+use crate::edges::lock;
 use crate::procedures::{ProcedureId, ServedProcedure};
-use crate::symbols::{Procedure, Symbol};
-use crate::wire::{self, ClaimText};
+use crate::symbols::Procedure;
 
+pub use self::answer::Origin;
+pub(crate) use self::calls::CallIdentity;
 pub use self::record::{Placed, Relay};
+
+use self::calls::{CallNote, NOTES_MAX};
 
 /// One request being served. Cheap to clone: all clones are the same request.
 #[derive(Clone)]
@@ -75,32 +77,6 @@ enum Stage {
     /// calls carry the mark and keep to the deadline.
     Cancelled,
     Finished,
-}
-
-/// What is kept of a call without success: who is said to be at fault, and how to recognise a
-/// repeat of it.
-struct CallNote {
-    slot: SlotId,
-    identity: CallIdentity,
-    origin: Option<Origin>,
-}
-
-/// What makes two calls of one request the same logical call: the callee, a hash of method and
-/// path, and a digest of the body where it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CallIdentity {
-    pub(crate) callee: Symbol,
-    pub(crate) head: u64,
-    pub(crate) body: Option<u64>,
-}
-
-/// The service that first failed, and how far below it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// Its name.
-    pub service: Arc<str>,
-    /// Hops from the service that holds this value; 0 is that service itself.
-    pub hops: u8,
 }
 
 /// What [`Agent::request_arrived`] found out.
@@ -163,30 +139,6 @@ impl Inbound {
         self
     }
 
-    /// `inner`, which was served within this request, has been answered with these headers. Where
-    /// its claim is found on the answer to this one, the two are the same request at two layers,
-    /// and the inner one knows whose error it is.
-    pub fn answered_within(&self, inner: &Self, headers: &HeaderMap) {
-        if inner.is_of(self.agent())
-            && let Some(claim) = headers.get(&wire::ONUS_CLAIM)
-        {
-            lock(&self.0.progress).within = Within::Said(claim.clone());
-        }
-    }
-
-    /// Whether the claim on an answer is that of a layer within this one.
-    fn stands(&self, headers: &HeaderMap) -> bool {
-        let within = &mut lock(&self.0.progress).within;
-        let stands = match within {
-            Within::Said(claim) => headers.get(&wire::ONUS_CLAIM) == Some(&*claim),
-            Within::Unknown | Within::Stands => false,
-        };
-        if stands {
-            *within = Within::Stands;
-        }
-        stands
-    }
-
     /// The procedure that is served.
     #[must_use]
     pub fn procedure(&self) -> Procedure {
@@ -214,6 +166,10 @@ impl Inbound {
         self.0.mode.arm(self.0.lot, halvings)
     }
 
+    pub(crate) fn is_marked(&self) -> bool {
+        self.0.marked
+    }
+
     pub(crate) fn agent(&self) -> &Arc<Agent> {
         &self.0.agent
     }
@@ -224,99 +180,6 @@ impl Inbound {
 
     pub(crate) fn token(&self) -> &OnceLock<Token> {
         &self.0.token
-    }
-
-    /// Makes the answer's headers say whose error it is; a success says nothing.
-    ///
-    /// `headers` is the block that carries the outcome: the head of an HTTP answer, the trailers
-    /// of a gRPC one. To be called once; a second call changes nothing but to take copied claims
-    /// out.
-    pub fn answer(&self, failed: bool, grpc: bool, headers: &mut HeaderMap, now: Timestamp) {
-        if !failed {
-            self.answer_ok(headers);
-            return;
-        }
-        let agent = &self.0.agent;
-        let shield = agent.switches().shield_holds(now);
-        if self.arm().is_off() && !shield {
-            return;
-        }
-        let stands = self.stands(headers);
-        if !stands {
-            self.strip(headers);
-        }
-        if !self.advance(Stage::Answered) || self.is_faulted() || stands {
-            return;
-        }
-        let at = Circumstances {
-            shield,
-            silent_claims: agent.silent_claims(),
-            untied_calls: agent.untied_calls() != self.0.untied_before
-                || self.0.untied_elsewhere.load(Ordering::Relaxed),
-        };
-        let judged = self.step(|progress| self.judge(progress, at)).flatten();
-        let Some((verdict, origin)) = judged else { return };
-        agent.tell_claim(self, &verdict, &origin);
-        if !agent.trusts_callers() {
-            return;
-        }
-        let text = ClaimText {
-            reason: Some(verdict.reason),
-            attempt: Some(self.0.attempt),
-            hops: Some(origin.hops),
-            origin: Some(origin.service.clone()),
-            ..ClaimText::new(verdict.claim)
-        };
-        if !agent.claims().replace_claim(headers, Some(&text)) {
-            return;
-        }
-        if verdict.vetoes {
-            wire::write_vetoes(headers, grpc);
-        }
-        self.served_procedure().counters.arm(self.arm()).claim(&verdict);
-    }
-
-    /// [`Self::answer`] for a success, which needs no time.
-    pub fn answer_ok(&self, headers: &mut HeaderMap) {
-        if !self.arm().is_off() {
-            self.strip(headers);
-        }
-    }
-
-    /// Takes claims that the application copied out of its answer, and all else of Onus's where
-    /// the caller is outside of the trust boundary.
-    fn strip(&self, headers: &mut HeaderMap) {
-        let agent = &self.0.agent;
-        if agent.trusts_callers() {
-            agent.claims().replace_claim(headers, None);
-        } else {
-            agent.claims().strip_untrusted(headers);
-        }
-    }
-
-    /// The claim, and the service that first failed.
-    fn judge(&self, progress: &Progress, at: Circumstances) -> Option<(ClaimVerdict, Origin)> {
-        let verdict = progress.call.claim(at)?;
-        let origin = match verdict.deciding {
-            None => Origin { service: self.0.agent.service().clone(), hops: 0 },
-            Some(slot) => {
-                let note = progress.notes.iter().rev().find(|note| note.slot == slot);
-                let below = note.and_then(|note| note.origin.clone());
-                let below = below.unwrap_or_else(|| self.callee_of(&progress.call, slot));
-                Origin { hops: below.hops.saturating_add(1), ..below }
-            }
-        };
-        Some((verdict, origin))
-    }
-
-    /// The callee of a call whose reply named no origin.
-    fn callee_of(&self, call: &InboundCall, slot: SlotId) -> Origin {
-        let edge = call.edge(slot).and_then(|id| self.0.agent.edge_by_id(id));
-        let service = match edge {
-            Some(edge) => self.0.agent.symbols().name(edge.key.callee),
-            None => self.0.agent.service(),
-        };
-        Origin { service: service.clone(), hops: 0 }
     }
 
     /// The request is over: its answer has been read to the end, or broke on the way.
@@ -402,109 +265,15 @@ impl Inbound {
         }
         taken
     }
-
-    /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request is
-    /// finished, as for a task that outlives it, or has too many calls. `start` makes the call from
-    /// the attempts of the one it repeats, if any, and its first attempt counts as under way.
-    pub(crate) fn call_started(
-        &self,
-        edge: &Edge,
-        identity: CallIdentity,
-        start: impl FnOnce(Option<Tries>) -> OutboundCall,
-    ) -> Option<(SlotId, OutboundCall)> {
-        self.step(|progress| {
-            if progress.stage == Stage::Finished {
-                return None;
-            }
-            let repeated = progress
-                .notes
-                .iter()
-                .position(|note| identity.body.is_some() && note.identity == identity);
-            let (slot, tries) = match repeated {
-                Some(at) => {
-                    let slot = progress.notes.swap_remove(at).slot;
-                    (slot, Some(progress.call.on_repeated(slot)))
-                }
-                None => match progress.call.on_started(edge.id, edge.class()) {
-                    Some(slot) => (slot, None),
-                    None => {
-                        self.0.agent.overflowing.calls.add();
-                        return None;
-                    }
-                },
-            };
-            let call = start(tries);
-            progress.call.on_attempt(slot, call.tries());
-            Some((slot, call))
-        })
-        .flatten()
-    }
-
-    /// Whether a call like this has ended without success in this request, so that it is worth
-    /// knowing the body of the next one.
-    #[must_use]
-    pub fn may_be_repeat(&self, edge: &Edge, head: u64) -> bool {
-        lock(&self.0.progress).notes.iter().any(|note| {
-            note.identity.head == head
-                && note.identity.callee == edge.key.callee
-                && note.identity.body.is_some()
-        })
-    }
-
-    pub(crate) fn is_marked(&self) -> bool {
-        self.0.marked
-    }
-
-    pub(crate) fn on_attempt(&self, slot: SlotId, tries: &Tries) {
-        self.step(|progress| progress.call.on_attempt(slot, tries));
-    }
-
-    /// The call ended ok; `closed` if its answer has been read to the end as well.
-    pub(crate) fn call_ok(&self, slot: SlotId, closed: bool) {
-        self.step(|Progress { call, .. }| {
-            call.on_ok(slot);
-            if closed {
-                call.on_closed(slot);
-            }
-        });
-    }
-
-    /// The answer of a call that ended ok has been read to the end.
-    pub(crate) fn call_closed(&self, slot: SlotId) {
-        self.step(|progress| progress.call.on_closed(slot));
-    }
-
-    /// The call ended without success: for good with `stop`, or because nobody waits for it.
-    pub(crate) fn call_failed(
-        &self,
-        slot: SlotId,
-        tries: &Tries,
-        stop: Option<Stop>,
-        identity: CallIdentity,
-        origin: Option<Origin>,
-    ) {
-        self.step(|Progress { call, notes, .. }| {
-            call.on_attempt(slot, tries);
-            match stop {
-                Some(stop) => call.on_failed(slot, stop),
-                None => call.on_abandoned(slot),
-            }
-            if notes.len() < NOTES_MAX {
-                notes.push(CallNote { slot, identity, origin });
-            } else {
-                self.0.agent.overflowing.failed_calls.add();
-            }
-        });
-    }
 }
-
-/// The most failed calls of one request that are remembered for repeats and origins.
-const NOTES_MAX: usize = 256;
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderMap;
+
     use super::*;
     use crate::config::AgentConfig;
+    use crate::wire;
 
     #[test]
     fn a_panic_under_the_lock_costs_the_claim_only() {
