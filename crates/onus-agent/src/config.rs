@@ -223,7 +223,8 @@ impl AgentConfig {
         self.say(callee, None, Says::Annotation(annotation));
     }
 
-    /// The operator's word on the class of all edges to `callee`; nothing learned changes it.
+    /// The operator's word on the class of all edges to `callee`; nothing learned changes it, and
+    /// only an override in the analysis outranks it.
     pub fn override_class(&mut self, callee: impl Into<String>, class: EdgeClass) {
         self.say(callee, None, Says::Override(class));
     }

@@ -50,15 +50,14 @@ impl Learning {
 
     /// The class that decisions use, where this was said of the edge.
     ///
-    /// The word of an operator is nearer in this service's own configuration than in the analysis.
-    /// A class that the analysis has learnt is that of all processes; where it knows none, as after
+    /// An override in the analysis has an end and a record, and holds without a restart: it wins
+    /// over one in this service's own configuration, as the analysis' mode does. A class that the analysis has learnt is that of all processes; where it knows none, as after
     /// it has lost its memory, what this process has seen goes on to hold.
     pub(crate) fn finding(&self, declared: Declared, now: Timestamp) -> ClassFinding {
         let own = self.own.measure(now);
         match self.given {
             Some(given) if given.by_operator => {
-                let operator = declared.operator.or(Some(given.class));
-                Declared { operator, ..declared }.resolve(own)
+                Declared { operator: Some(given.class), ..declared }.resolve(own)
             }
             Some(given) if given.class != EdgeClass::Unknown => {
                 declared.resolve(given.measurement())
@@ -92,8 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearer_word_wins_and_proof_beats_its_absence() {
-        // [class-9]
+    fn an_override_of_the_analysis_wins_and_proof_beats_its_absence() {
+        // [class-9] [class-12]
         use EdgeClass::{FailClose, FailOpen, Unknown};
         let given = |class, by_operator| {
             Some(GivenClass { class, by_operator, k: 0.0, n: 20.0, held: Duration::ZERO })
@@ -110,7 +109,9 @@ mod tests {
             (none, given(Unknown, true), Unknown, Authority::Operator),
             (optional, given(FailClose, false), FailOpen, Authority::Annotation),
             (optional, given(FailClose, true), FailClose, Authority::Operator),
-            (operator, given(FailOpen, true), FailClose, Authority::Operator),
+            (operator, given(FailOpen, true), FailOpen, Authority::Operator),
+            (operator, given(FailOpen, false), FailClose, Authority::Operator),
+            (operator, None, FailClose, Authority::Operator),
         ] {
             let mut learning = Learning::new(given, Timestamp::ZERO);
             let counts =
