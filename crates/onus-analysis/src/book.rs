@@ -380,23 +380,27 @@ impl Book {
     }
 
     /// Takes over what operators change.
-    pub(crate) fn change(&mut self, change: &Change) {
-        let service = self.said.change(change, &mut self.names);
-        if let Some(service) = service {
-            let service = self.names.intern(&service);
-            self.services.entry(service).or_default().version += 1;
+    pub(crate) fn change(&mut self, changes: &[Change]) {
+        for change in changes {
+            if let Some(service) = self.said.change(change) {
+                let service = self.names.intern(&service);
+                self.services.entry(service).or_default().version += 1;
+            }
         }
+        let names = &mut self.names;
+        self.said.overrides.index(|name| Some(names.intern(name)));
     }
 
     /// What people have said of an edge.
     pub(crate) fn declared(&self, row: &EdgeRow, now: Millis) -> Declared {
-        Declared { operator: self.said.class(row.key, now), annotation: None }
+        let word = self.said.overrides.word(row.key, now);
+        Declared { operator: word.map(|word| word.class), annotation: None }
     }
 
     /// The class that agents are told.
     pub(crate) fn class(&self, row: &EdgeRow, now: Millis) -> EdgeClass {
         let learned = row.told.class.edge_class();
-        self.said.class(row.key, now).unwrap_or(learned)
+        self.said.overrides.word(row.key, now).map_or(learned, |word| word.class)
     }
 
     /// What was counted on an edge since the tick before the last one, and for how long.

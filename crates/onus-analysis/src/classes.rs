@@ -14,9 +14,10 @@ pub(crate) fn page(book: &Book, service: &str, now: Millis) -> ClassPage {
     let names = &book.names;
     let edges = book.service(service).into_iter().flat_map(|row| &row.edges).filter_map(|&edge| {
         let row = book.edge(edge)?;
-        let declared = book.declared(row, now);
-        let class = book.class(row, now);
-        if class == EdgeClass::Unknown && declared.operator.is_none() {
+        let word = book.said.overrides.word(row.key, now);
+        let learned = row.told.class.edge_class();
+        let class = word.map_or(learned, |word| word.class);
+        if class == EdgeClass::Unknown && word.is_none() {
             return None;
         }
         Some(EdgeClassEntry {
@@ -24,7 +25,9 @@ pub(crate) fn page(book: &Book, service: &str, now: Millis) -> ClassPage {
             callee: names.name(row.key.callee).to_string(),
             procedure: names.name(row.key.procedure).to_string(),
             class: class.into(),
-            by: if declared.operator.is_some() { Word::Operator } else { Word::Learned },
+            by: if word.is_some() { Word::Operator } else { Word::Learned },
+            until: word.map(|word| word.expires.0),
+            beneath: word.map_or(EdgeClass::Unknown, |_| learned).into(),
             since: row.told.since.0,
             evidence: Evidence { k: row.told.k, n: row.told.n },
         })
@@ -32,15 +35,17 @@ pub(crate) fn page(book: &Book, service: &str, now: Millis) -> ClassPage {
     ClassPage {
         schema_version: SCHEMA_VERSION,
         service: service.to_owned(),
+        at: now.0,
         edges: edges.collect(),
         switches: book.said.switches(service, now),
     }
 }
 
-/// The version of a page's content: the same in every process that knows the same, and however much
-/// of a shield is left.
+/// The version of a page's content: the same in every process that knows the same, whenever it is
+/// made and however much of a shield is left.
 pub(crate) fn etag(page: &ClassPage) -> String {
     let lasting = ClassPage {
+        at: 0,
         switches: SwitchOrder { shield_left_seconds: None, ..page.switches.clone() },
         ..page.clone()
     };

@@ -7,6 +7,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
 };
 use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use onus_api::{Accepted, AuditEntry, ClassPage, EdgeCounts, Report};
@@ -54,7 +55,7 @@ enum Job {
     Report(Box<Incoming>),
     /// An operator says something.
     Change {
-        change: Box<Change>,
+        changes: Vec<Change>,
         by: String,
         answer: oneshot::Sender<Result<(), NotStored>>,
     },
@@ -68,6 +69,8 @@ enum Job {
         minutes: Range<u32>,
         answer: oneshot::Sender<Result<CountedMinutes, NotStored>>,
     },
+    /// Something that an operator said ends now.
+    End(Millis),
     /// A minute is over.
     Tick(Millis),
     /// The process ends; answered when everything is on disk.
@@ -125,7 +128,7 @@ impl Analysis {
             broken: Mutex::new(broken),
             last,
         });
-        let engine = Engine { shared: shared.clone(), store, tried: now };
+        let engine = Engine { shared: shared.clone(), store, tried: now, kept: true };
         let thread = thread::Builder::new().name("onus-analysis".into());
         let spawned = thread.spawn(move || engine.run(incoming));
         spawned.map_err(|source| StoreError::Folder { path: PathBuf::from("a thread"), source })?;
@@ -140,6 +143,7 @@ impl Analysis {
                 }
             }
         });
+        tokio::spawn(end_in_time(Arc::downgrade(&shared)));
         if let Some(store) = shared.config.promql.clone() {
             let source = Source::new(store, minute, shared.config.shard.clone());
             tokio::spawn(follow(source, Arc::downgrade(&shared)));
@@ -166,9 +170,9 @@ impl Analysis {
     }
 
     /// Writes down what an operator says, and who, and lets it hold.
-    pub(crate) async fn change(&self, change: Change, by: String) -> Result<(), NotStored> {
+    pub(crate) async fn change(&self, changes: Vec<Change>, by: String) -> Result<(), NotStored> {
         let (answer, answered) = oneshot::channel();
-        let job = Job::Change { change: Box::new(change), by, answer };
+        let job = Job::Change { changes, by, answer };
         self.0.jobs.try_send(job).map_err(|_| NotStored::Busy)?;
         answered.await.unwrap_or(Err(NotStored::Busy))
     }
@@ -227,15 +231,44 @@ impl Analysis {
 
     /// What the agents of a service are told.
     pub(crate) fn class_page(&self, service: &str) -> ClassPage {
+        let now = Millis::now();
         match self.0.last.of(service).filter(|_| self.broken().is_some()) {
-            Some(page) => page.clone(),
-            None => classes::page(&self.book(), service, Millis::now()),
+            Some(page) => {
+                let mut page = page.clone();
+                page.end_by(now.0);
+                page
+            }
+            None => classes::page(&self.book(), service, now),
         }
     }
 
     /// Why the store cannot be used; `None` while it can.
     pub(crate) fn broken(&self) -> Option<String> {
         self.0.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Wakes the engine when something ends that operators have said, so that agents are told in time.
+async fn end_in_time(shared: Weak<Shared>) {
+    loop {
+        let Some(analysis) = shared.upgrade() else { return };
+        let mut changes = analysis.changes.subscribe();
+        let now = Millis::now();
+        let next = analysis.book().said.next_end(now);
+        let jobs = analysis.jobs.clone();
+        drop(analysis);
+        let end = async {
+            match next {
+                Some(end) => {
+                    tokio::time::sleep(Duration::from_millis(end.saturating_sub(now))).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = end => if jobs.send(Job::End(Millis::now())).await.is_err() { return },
+        }
     }
 }
 
@@ -275,6 +308,8 @@ struct Engine {
     store: Option<Store>,
     /// When it was last tried to open it.
     tried: Millis,
+    /// Whether what agents are told is beside the store.
+    kept: bool,
 }
 
 /// How long a store is left alone that could not be used: to open it reads all of it.
@@ -292,8 +327,8 @@ impl Engine {
                         bytes += incoming.text.len();
                         batch.push(*incoming);
                     }
-                    Job::Change { change, by, answer } => {
-                        let done = self.change(&change, by, Millis::now());
+                    Job::Change { changes, by, answer } => {
+                        let done = self.change(&changes, &by, Millis::now());
                         let _ = answer.send(done.map_err(NotStored::Broken));
                     }
                     Job::Audit { most, answer } => {
@@ -304,6 +339,7 @@ impl Engine {
                         let read = self.windows(minutes);
                         let _ = answer.send(read.map_err(NotStored::Broken));
                     }
+                    Job::End(now) => self.end(now),
                     Job::Tick(now) => {
                         self.take(std::mem::take(&mut batch));
                         self.tick(now);
@@ -385,14 +421,30 @@ impl Engine {
         }
     }
 
-    fn change(&mut self, change: &Change, by: String, now: Millis) -> Result<(), String> {
-        let (action, subject, detail) = change.told();
-        tracing::warn!(by, action, subject, detail, "onus analysis: said by an operator");
-        let entry = AuditEntry { at: now.0, by, action: action.to_owned(), subject, detail };
-        self.write(now, |store, _| store.change(change, &entry))?;
-        self.book_mut().change(change);
+    fn change(&mut self, changes: &[Change], by: &str, now: Millis) -> Result<(), String> {
+        let entries: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                let (action, subject, detail) = change.told();
+                tracing::warn!(by, action, subject, detail, "onus analysis: said by an operator");
+                let (by, action) = (by.to_owned(), action.to_owned());
+                AuditEntry { at: now.0, by, action, subject, detail }
+            })
+            .collect();
+        self.write(now, |store, _| store.change(changes, &entries))?;
+        self.book_mut().change(changes);
+        self.kept = false;
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(())
+    }
+
+    /// Takes out what operators have said and that has ended.
+    fn end(&mut self, now: Millis) {
+        let ended = self.shared.book().said.expired(now);
+        if !ended.is_empty() {
+            // Where it cannot be written it ends all the same, by its time.
+            let _ = self.change(&ended, "expiry", now);
+        }
     }
 
     /// What is on disk, and what is not there yet.
@@ -407,17 +459,15 @@ impl Engine {
     }
 
     fn tick(&mut self, now: Millis) {
-        let expired = self.shared.book().said.expired(now);
-        for change in expired {
-            // Where it cannot be written it ends all the same, by its time.
-            let _ = self.change(&change, "expiry".to_owned(), now);
-        }
-        let changed = self.store.is_some() && self.book_mut().tick(now);
+        self.end(now);
+        self.kept &= !(self.store.is_some() && self.book_mut().tick(now));
         self.checkpoint(now);
-        if changed
-            && let Err(error) = LastPages::write(&self.shared.config.data, &self.shared.book(), now)
-        {
-            tracing::warn!(%error, "onus analysis: the last classes cannot be kept beside the store");
+        if !self.kept && self.store.is_some() {
+            self.kept = true;
+            let written = LastPages::write(&self.shared.config.data, &self.shared.book(), now);
+            if let Err(error) = written {
+                tracing::warn!(%error, "onus analysis: the last classes cannot be kept beside the store");
+            }
         }
         self.shared.changes.send_modify(|changes| *changes += 1);
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use onus_api::ClassPage;
+use onus_api::{ClassPage, SwitchOrder};
 
 use crate::book::Book;
 use crate::classes;
@@ -35,7 +35,7 @@ impl LastPages {
         let pages: Vec<_> = book
             .service_names()
             .map(|service| classes::page(book, service, now))
-            .filter(|page| !page.edges.is_empty())
+            .filter(|page| !page.edges.is_empty() || page.switches != SwitchOrder::default())
             .collect();
         let path = file_in(folder);
         let beside = path.with_extension("new");

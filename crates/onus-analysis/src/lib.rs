@@ -25,6 +25,7 @@ mod metrics;
 mod names;
 mod now;
 mod orders;
+mod overrides;
 mod promql;
 mod shard;
 mod store;

@@ -182,26 +182,34 @@ impl Store {
         Ok(())
     }
 
-    /// Writes what an operator changes, and that it was said.
-    pub(crate) fn change(&self, change: &Change, entry: &AuditEntry) -> Result<(), redb::Error> {
+    /// Writes what an operator changes, and that it was said: all of it or nothing.
+    pub(crate) fn change(
+        &self,
+        changes: &[Change],
+        entries: &[AuditEntry],
+    ) -> Result<(), redb::Error> {
         let transaction = self.database.begin_write()?;
         {
             let mut overrides = transaction.open_table(OVERRIDES)?;
             let mut orders = transaction.open_table(ORDERS)?;
-            match change {
-                Change::SetOverride(it) => {
-                    overrides.insert(it.id.as_str(), json(it).as_slice())?;
-                }
-                Change::DropOverride(id) => {
-                    overrides.remove(id.as_str())?;
-                }
-                Change::SetOrder(order) => {
-                    orders.insert(order.service.as_str(), json(order).as_slice())?;
+            for change in changes {
+                match change {
+                    Change::SetOverride(it) => {
+                        overrides.insert(it.id.as_str(), json(it).as_slice())?;
+                    }
+                    Change::DropOverride(it) => {
+                        overrides.remove(it.id.as_str())?;
+                    }
+                    Change::SetOrder(order) => {
+                        orders.insert(order.service.as_str(), json(order).as_slice())?;
+                    }
                 }
             }
             let mut audit = transaction.open_table(AUDIT)?;
             let next = audit.last()?.map_or(0, |(number, _)| number.value() + 1);
-            audit.insert(next, json(entry).as_slice())?;
+            for (number, entry) in (next..).zip(entries) {
+                audit.insert(number, json(entry).as_slice())?;
+            }
         }
         transaction.commit()?;
         Ok(())
@@ -353,18 +361,20 @@ impl Reading<'_> {
             };
             book.add_instance(instance, row);
         }
+        let mut changes = Vec::new();
         for row in self.ok(self.ok(transaction.open_table(OVERRIDES))?.iter())? {
             let (id, row) = self.ok(row)?;
             let it = serde_json::from_slice(row.value());
             let it = it.map_err(|_| self.damaged(format!("override {}", id.value())))?;
-            book.change(&Change::SetOverride(it));
+            changes.push(Change::SetOverride(it));
         }
         for row in self.ok(self.ok(transaction.open_table(ORDERS))?.iter())? {
             let (service, row) = self.ok(row)?;
             let order = serde_json::from_slice(row.value());
             let order = order.map_err(|_| self.damaged(format!("order {}", service.value())))?;
-            book.change(&Change::SetOrder(order));
+            changes.push(Change::SetOrder(order));
         }
+        book.change(&changes);
         let next = self.replay(&transaction, &mut book)?;
         Ok((book, next))
     }

@@ -26,7 +26,8 @@ pub use incident::{
 };
 pub use now::{EdgeNow, ServiceNow, Snapshot};
 pub use orders::{
-    Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideRequest, SwitchRequest,
+    Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideChange, OverrideRequest,
+    OverrideSource, OverridesPlan, OverridesRequest, Range, ReplayedEdge, SwitchRequest,
 };
 pub use problem::Problem;
 pub use report::{Accepted, EdgeDelta, EdgePolicyFacts, ProcedureDelta, Report, ServiceFacts};

@@ -7,8 +7,11 @@ use crate::classes::Class;
 /// An operator's word on the class of edges, until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// Its name: the same for the same edges.
+    /// Its name: the same for the same edges from the same source.
     pub id: String,
+    /// Where it was said.
+    #[serde(default)]
+    pub source: OverrideSource,
     /// The service that calls.
     pub caller: String,
     /// The procedure that it serves; all of them where there is none.
@@ -34,6 +37,17 @@ pub struct Override {
     pub expires: u64,
 }
 
+/// Where an override was said; the file wins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OverrideSource {
+    /// To the API, as by `onus overrides apply`.
+    #[default]
+    Api,
+    /// In the file that the analysis watches.
+    File,
+}
+
 /// An override that is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,8 +71,98 @@ pub struct OverrideRequest {
     /// Where it is written down.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ticket: String,
-    /// How long it holds, in seconds.
-    pub for_seconds: u64,
+    /// How long it holds, in seconds; this or `expires`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_seconds: Option<u64>,
+    /// When it ends, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+}
+
+/// Overrides that are to be set together: all of them or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverridesRequest {
+    /// The overrides; those that hold and are not named stay.
+    pub overrides: Vec<OverrideRequest>,
+    /// Only tells what would change.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What setting overrides changes, and what would have been different in the last hour.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverridesPlan {
+    /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
+    pub schema_version: u32,
+    /// Whether they are set; not where it was a dry run.
+    pub applied: bool,
+    /// What is asked for, beside what holds.
+    pub changes: Vec<OverrideChange>,
+    /// The beginning of the time that is replayed, in milliseconds since 1970.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+    /// How many edges get another class.
+    pub edges_changed: usize,
+    /// Those edges, the ones with most failures first; a thousand at most.
+    pub edges: Vec<ReplayedEdge>,
+    /// Over all of them: errors that would have said that a retry is open.
+    pub claimed: Range,
+    /// … that none is.
+    pub unclaimed: Range,
+    /// Retries of these errors that callers would have made, at most.
+    pub retried: u64,
+    /// … that callers would not have made, at most.
+    pub suppressed: u64,
+}
+
+/// An override beside what holds of the same edges.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverrideChange {
+    /// What holds; nothing where it is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Override>,
+    /// What is asked for.
+    pub after: Override,
+    /// Whether the two differ.
+    pub differs: bool,
+}
+
+/// An edge whose class changes, and what would have been different in the time that is replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedEdge {
+    /// The service that calls.
+    pub caller: String,
+    /// The procedure that it serves.
+    pub caller_procedure: String,
+    /// The service that is called.
+    pub callee: String,
+    /// The procedure that is called.
+    pub procedure: String,
+    /// The class that holds.
+    pub before: Class,
+    /// The class that would.
+    pub after: Class,
+    /// Requests in which the edge failed.
+    pub failures: u64,
+    /// Errors of the caller that would have said that a retry is open, and did not.
+    pub claimed: Range,
+    /// Errors of the caller that would have said that none is.
+    pub unclaimed: Range,
+    /// Retries that enforcing callers of the caller would have made, at most.
+    pub retried: u64,
+    /// Retries that enforcing callers of the caller would not have made, at most.
+    pub suppressed: u64,
+}
+
+/// A count that is not known exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// At least.
+    pub least: u64,
+    /// At most.
+    pub most: u64,
 }
 
 /// What operators have said of a service; nothing unless it says so.
@@ -155,7 +259,24 @@ pub struct Audit {
     pub entries: Vec<AuditEntry>,
 }
 
+impl OverrideSource {
+    /// The spelling everywhere.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::File => "file",
+        }
+    }
+}
+
 impl Override {
+    /// Whether it says the same, whenever it was said.
+    #[must_use]
+    pub fn says_as(&self, other: &Self) -> bool {
+        *self == Self { made: self.made, ..other.clone() }
+    }
+
     /// Between which services and procedures, as people read it.
     #[must_use]
     pub fn subject(&self) -> String {

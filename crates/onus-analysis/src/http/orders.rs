@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
-use onus_api::{Audit, OrderRequest, Orders, OverrideRequest, SCHEMA_VERSION};
+use onus_api::{Audit, OrderRequest, Orders, OverrideRequest, OverrideSource, SCHEMA_VERSION};
 use serde::Deserialize;
 
 use super::body::Body;
@@ -12,6 +12,7 @@ use crate::access::{Role, Who};
 use crate::clock::Millis;
 use crate::engine::Analysis;
 use crate::orders::Change;
+use crate::overrides::Overrides;
 
 /// The most lines of the audit log in one answer.
 const AUDIT_MAX: usize = 10_000;
@@ -23,7 +24,7 @@ pub(crate) async fn all(
 ) -> Result<Json<Orders>, Refusal> {
     who.must_be(Role::Viewer)?;
     let book = analysis.book();
-    let mut overrides: Vec<_> = book.said.overrides().cloned().collect();
+    let mut overrides: Vec<_> = book.said.overrides.iter().cloned().collect();
     overrides.sort_by_cached_key(|it| (it.caller.clone(), it.callee.clone(), it.id.clone()));
     let mut orders: Vec<_> = book.said.orders().cloned().collect();
     orders.retain(|order| order.mode.is_some() || order.shield_until.is_some());
@@ -40,7 +41,7 @@ pub(crate) async fn order(
     let asked: OrderRequest = body.parse()?;
     who.must_be(if asked.mode.is_some() { Role::Admin } else { Role::Operator })?;
     let change = analysis.book().said.order_of(asked, Millis::now()).map_err(Refusal::order)?;
-    analysis.change(change, who.name).await?;
+    analysis.change(vec![change], who.name).await?;
     Ok(all_of(&analysis))
 }
 
@@ -52,8 +53,11 @@ pub(crate) async fn set_override(
 ) -> Result<Response, Refusal> {
     who.must_be(Role::Operator)?;
     let asked: OverrideRequest = body.parse()?;
-    let change = analysis.book().said.override_of(asked, Millis::now()).map_err(Refusal::order)?;
-    analysis.change(change, who.name).await?;
+    let now = Millis::now();
+    let it = Overrides::checked(asked, OverrideSource::Api, now)
+        .map_err(|wrong| Refusal::order(wrong.message))?;
+    analysis.book().said.overrides.has_place_for(&it).map_err(Refusal::order)?;
+    analysis.change(vec![Change::SetOverride(it)], who.name).await?;
     Ok(all_of(&analysis))
 }
 
@@ -71,13 +75,15 @@ pub(crate) async fn drop_override(
 ) -> Result<Response, Refusal> {
     who.must_be(Role::Operator)?;
     let Drop { id } = body.parse()?;
-    let known = analysis.book().said.overrides().any(|it| it.id == id);
-    if !known {
-        return Err(Refusal::order(format!(
-            "there is no override {id:?}; `onus overrides` lists them"
-        )));
+    let known = analysis.book().said.overrides.get(&id).cloned();
+    let it = known.ok_or_else(|| {
+        Refusal::order(format!("there is no override {id:?}; `onus overrides list` has them"))
+    })?;
+    if it.source == OverrideSource::File {
+        let says = format!("{id:?} is in the overrides file; take it out there");
+        return Err(Refusal::order(says));
     }
-    analysis.change(Change::DropOverride(id), who.name).await?;
+    analysis.change(vec![Change::DropOverride(it)], who.name).await?;
     Ok(all_of(&analysis))
 }
 
@@ -96,7 +102,7 @@ pub(crate) async fn audit(
 
 fn all_of(analysis: &Analysis) -> Response {
     let book = analysis.book();
-    let overrides = book.said.overrides().cloned().collect();
+    let overrides = book.said.overrides.iter().cloned().collect();
     let orders = book.said.orders().cloned().collect();
     Json(Orders { schema_version: SCHEMA_VERSION, overrides, orders }).into_response()
 }

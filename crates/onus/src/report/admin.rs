@@ -21,7 +21,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -122,9 +122,14 @@ impl AdminService {
             let detail = "who and why are missing: they stand in the log and in onus_switch_info";
             return problem(422, "bad-order", "the order cannot be meant", detail);
         }
-        let order =
-            SwitchOrder { mode, shield_left_seconds: shield_seconds, shield_until: None, who, why };
-        match follow::switches(&order, Duration::ZERO) {
+        let order = SwitchOrder {
+            mode,
+            shield_left_seconds: shield_seconds,
+            who,
+            why,
+            ..SwitchOrder::default()
+        };
+        match follow::switches(&order) {
             Ok(switches) => {
                 self.onus.switch(Source::Admin, &switches);
                 json(&snapshot::of(&self.onus))

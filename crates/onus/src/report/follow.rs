@@ -1,6 +1,7 @@
 //! The task that follows classes and orders.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -37,35 +38,35 @@ pub(crate) async fn run(
     }
 }
 
-async fn follow(onus: WeakOnus, client: Client, followed: Followed, standing: Arc<Standing>) {
+async fn follow(weak: WeakOnus, client: Client, followed: Followed, standing: Arc<Standing>) {
     let Followed { staleness, kept } = followed;
-    let mut state = State { ordered: SwitchOrder::default(), confirmed: Instant::now() };
-    let named = onus.upgrade().map(|onus| (onus.agent().service().clone(), onus.clock()));
+    let mut state = State::new();
+    let named = weak.upgrade().map(|onus| (onus.agent().service().clone(), onus.clock()));
     let Some((service, clock)) = named else { return };
     if let Some(path) = &kept
         && let Some((page, age)) = kept::read(path.clone(), staleness, clock.wall()).await
         && page.service == *service
-        && let Some(onus) = onus.upgrade()
+        && let Some(onus) = weak.upgrade()
     {
         tracing::info!(age_seconds = age.as_secs(), "onus: classes of an earlier process are used");
         state.confirmed = Instant::now().checked_sub(age).unwrap_or(state.confirmed);
-        state.take(&onus, &page, age);
+        state.take(&onus, page, age);
         standing.confirmed(age);
     }
     let mut etag = None;
     let mut pause = PAUSE;
     loop {
-        let handed = client.classes(&service, etag.as_ref()).await;
-        let Some(onus) = onus.upgrade() else { return };
+        let handed = state.end_while(&weak, client.classes(&service, etag.as_ref())).await;
+        let Some(onus) = weak.upgrade() else { return };
         match handed {
             Handed::Page(page, tag) => {
                 etag = tag;
                 state.confirmed = Instant::now();
-                state.take(&onus, &page, Duration::ZERO);
-                standing.confirmed(Duration::ZERO);
                 if let Some(path) = &kept {
-                    kept::write(path.clone(), *page, onus.clock().wall()).await;
+                    kept::write(path.clone(), &page, onus.clock().wall()).await;
                 }
+                state.take(&onus, *page, Duration::ZERO);
+                standing.confirmed(Duration::ZERO);
                 pause = PAUSE;
             }
             Handed::Unchanged => {
@@ -82,26 +83,69 @@ async fn follow(onus: WeakOnus, client: Client, followed: Followed, standing: Ar
                 }
                 if state.confirmed.elapsed() >= staleness && standing.is_stale_now() {
                     tracing::warn!("onus: the classes of the analysis are too old, and forgotten");
-                    state.take(&onus, &ClassPage::default(), Duration::ZERO);
+                    state.take(&onus, ClassPage::default(), Duration::ZERO);
                     etag = None;
                 }
                 pause = (pause * 2).min(BACKOFF_MAX);
             }
         }
         drop(onus);
-        tokio::time::sleep(pause.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
+        let pause = tokio::time::sleep(pause.mul_f64(0.5 + 0.5 * fastrand::f64()));
+        state.end_while(&weak, pause).await;
     }
 }
 
 /// What holds.
 struct State {
+    page: ClassPage,
+    /// When the page was as it says.
+    at: Instant,
     ordered: SwitchOrder,
     confirmed: Instant,
 }
 
 impl State {
+    fn new() -> Self {
+        let now = Instant::now();
+        let (page, ordered) = (ClassPage::default(), SwitchOrder::default());
+        Self { page, at: now, ordered, confirmed: now }
+    }
+
     /// Takes over a page that was said `age` ago.
-    fn take(&mut self, onus: &Onus, page: &ClassPage, age: Duration) {
+    fn take(&mut self, onus: &Onus, page: ClassPage, age: Duration) {
+        self.page = page;
+        let now = self.page.at.saturating_add(millis(age));
+        self.hold(onus, now);
+    }
+
+    /// Waits for something, and meanwhile ends what has an end, with the analysis or without it.
+    async fn end_while<T>(&mut self, onus: &WeakOnus, waited: impl Future<Output = T>) -> T {
+        let mut waited = pin!(waited);
+        loop {
+            let end = self.page.next_end();
+            let left = end.map(|end| Duration::from_millis(end.saturating_sub(self.page.at)));
+            let ends = async {
+                match left.and_then(|left| self.at.checked_add(left)) {
+                    Some(end) => tokio::time::sleep_until(end).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                done = &mut waited => return done,
+                () = ends => {}
+            }
+            match (onus.upgrade(), end) {
+                (Some(onus), Some(end)) => self.hold(&onus, end),
+                (None, _) | (_, None) => return waited.await,
+            }
+        }
+    }
+
+    /// Lets the page hold as it is at this time by the clock of the analysis.
+    fn hold(&mut self, onus: &Onus, now: u64) {
+        self.page.end_by(now);
+        self.at = Instant::now();
+        let page = &self.page;
         let wall = onus.clock().wall();
         let classes = page.edges.iter().map(|entry| given(entry, wall));
         onus.agent().follow_analysis(classes, onus.clock().now());
@@ -115,7 +159,7 @@ impl State {
             || left(&self.ordered) != left(&page.switches)
             || left(&page.switches);
         if news {
-            match switches(&page.switches, age) {
+            match switches(&page.switches) {
                 Ok(switches) => onus.switch(Source::Analysis, &switches),
                 Err(why) => tracing::warn!(why, "onus: an order of the analysis cannot be meant"),
             }
@@ -142,7 +186,7 @@ fn given(entry: &EdgeClassEntry, wall: SystemTime) -> (EdgeName, GivenClass) {
 }
 
 /// The order as the agent takes it; its text is that of a switch file.
-pub(crate) fn switches(order: &SwitchOrder, age: Duration) -> Result<Switches, String> {
+pub(crate) fn switches(order: &SwitchOrder) -> Result<Switches, String> {
     let mut switches = match &order.mode {
         Some(mode) if mode.contains(['\n', '\r', '#']) => return Err(format!("mode is {mode:?}")),
         Some(mode) => {
@@ -150,14 +194,15 @@ pub(crate) fn switches(order: &SwitchOrder, age: Duration) -> Result<Switches, S
         }
         None => Switches::default(),
     };
-    switches.shield = order
-        .shield_left_seconds
-        .map(Duration::from_secs)
-        .filter(|&left| left.is_zero() || left > age)
-        .map(|left| left.saturating_sub(age).min(SHIELD_MAX));
+    switches.shield = order.shield_left_seconds.map(Duration::from_secs);
+    switches.shield = switches.shield.map(|left| left.min(SHIELD_MAX));
     switches.who.clone_from(&order.who);
     switches.why.clone_from(&order.why);
     Ok(switches)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The longest shield that anybody may put up.

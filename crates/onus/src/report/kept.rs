@@ -11,11 +11,17 @@ use serde::{Deserialize, Serialize};
 /// The longest file that is read.
 const SIZE_MAX: u64 = 64 * 1024 * 1024;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Kept {
     /// When the page was handed back, in milliseconds since 1970.
     written: u64,
     page: ClassPage,
+}
+
+#[derive(Serialize)]
+struct Keep<'a> {
+    written: u64,
+    page: &'a ClassPage,
 }
 
 /// The page and how old it is; `None` where there is none, or none that may be believed.
@@ -39,13 +45,15 @@ pub(crate) async fn read(
 }
 
 /// Writes the page under another name first, so that no half of it is read.
-pub(crate) async fn write(path: PathBuf, page: ClassPage, now: SystemTime) {
+pub(crate) async fn write(path: PathBuf, page: &ClassPage, now: SystemTime) {
     let written = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let kept = Kept { written: u64::try_from(written).unwrap_or(u64::MAX), page };
+    let kept = Keep { written: u64::try_from(written).unwrap_or(u64::MAX), page };
+    // Numbers and text: it cannot fail.
+    let kept = serde_json::to_vec(&kept).unwrap_or_default();
     let shown = path.display().to_string();
     let done = tokio::task::spawn_blocking(move || -> io::Result<()> {
         let beside = path.with_extension("new");
-        fs::write(&beside, serde_json::to_vec(&kept)?)?;
+        fs::write(&beside, kept)?;
         fs::rename(&beside, &path)
     });
     if let Ok(Err(error)) = done.await {
