@@ -17,18 +17,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "agent" => Some(Self::Agent),
-            "viewer" => Some(Self::Viewer),
-            "operator" => Some(Self::Operator),
-            "admin" => Some(Self::Admin),
-            _ => None,
-        }
-    }
-
     /// The spelling everywhere.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -24,6 +24,8 @@ pub struct AnalysisConfig {
     pub grants: Vec<Grant>,
     /// Whether everybody who reaches it may do everything.
     pub open: bool,
+    /// A file of overrides that is followed; it wins over those that are set by request.
+    pub overrides: Option<PathBuf>,
     /// The server's certificate; without it, it talks without TLS.
     pub tls: Option<TlsFiles>,
     /// The store that evidence is read from, where agents are scraped and do not report.
@@ -81,6 +83,7 @@ impl AnalysisConfig {
             minute: Duration::from_secs(60),
             grants: Vec::new(),
             open: false,
+            overrides: None,
             tls: None,
             promql: None,
             shard: None,

@@ -1,25 +1,38 @@
-//! `onus config`: what is typed for the sidecar.
+//! `onus config`: what is typed for the sidecar and for the analysis.
 
 use std::io::Write;
+use std::path::Path;
 
-use onus_proxy::{ConfigFile, ProxyConfig};
+use onus_analysis::{AnalysisConfig, AnalysisFile, ConfigError};
+use onus_proxy::{ConfigFile, ProxyConfig, ProxyConfigError};
 
-use crate::cli::{ConfigCommand, ConfigOptions};
+use crate::cli::{ConfigCommand, ConfigOptions, Whose};
 
 /// Checks, shows or explains a configuration.
 pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<()> {
-    let text = match &options.command {
-        ConfigCommand::Validate { file } => {
-            ProxyConfig::new(ConfigFile::read(file)?)?;
-            return Ok(());
+    let text = match (&options.command, options.of) {
+        (ConfigCommand::Validate { file }, Whose::Proxy) => shown(file).map(|_| String::new())?,
+        (ConfigCommand::Show { file }, Whose::Proxy) => shown(file)?,
+        (ConfigCommand::Example, Whose::Proxy) => ConfigFile::example().to_owned(),
+        (ConfigCommand::Schema, Whose::Proxy) => ConfigFile::schema(),
+        (ConfigCommand::Validate { file }, Whose::Analysis) => {
+            shown_of_analysis(file).map(|_| String::new())?
         }
-        ConfigCommand::Show { file } => {
-            let file = ConfigFile::read(file)?;
-            ProxyConfig::new(file.clone())?;
-            file.show()?
-        }
-        ConfigCommand::Example => ConfigFile::example().to_owned(),
-        ConfigCommand::Schema => ConfigFile::schema(),
+        (ConfigCommand::Show { file }, Whose::Analysis) => shown_of_analysis(file)?,
+        (ConfigCommand::Example, Whose::Analysis) => AnalysisFile::example().to_owned(),
+        (ConfigCommand::Schema, Whose::Analysis) => AnalysisFile::schema(),
     };
     Ok(anstream::stdout().write_all(text.as_bytes())?)
+}
+
+fn shown(file: &Path) -> Result<String, ProxyConfigError> {
+    let file = ConfigFile::read(file)?;
+    ProxyConfig::new(file.clone())?;
+    file.show()
+}
+
+fn shown_of_analysis(path: &Path) -> Result<String, ConfigError> {
+    let file = AnalysisFile::read(path)?;
+    AnalysisConfig::of(file.clone(), path)?;
+    file.show()
 }

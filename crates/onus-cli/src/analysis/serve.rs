@@ -7,8 +7,8 @@ use crate::cli::AnalysisOptions;
 use crate::exit::Refused;
 
 pub(crate) fn run(options: &AnalysisOptions) -> anyhow::Result<()> {
-    let mut config = AnalysisConfig::read(&options.config)
-        .map_err(|error| Refused(format!("failed to {error}")))?;
+    let mut config =
+        AnalysisConfig::read(&options.config).map_err(|error| Refused(error.with_causes()))?;
     if let Some(listen) = options.listen {
         config.listen = listen;
     }

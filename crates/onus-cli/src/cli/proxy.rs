@@ -1,15 +1,29 @@
-//! What can be typed to run the sidecar and to check its configuration.
+//! What can be typed to run the sidecar and to check configurations.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
-/// Check and explain configurations of the sidecar
+/// Check and explain configurations of the sidecar and of the analysis
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n\n    onus config validate onus.yaml")]
+#[command(after_long_help = "Example:\n\n    onus config validate onus.yaml\n    \
+                       onus config example --of analysis > analysis.yaml")]
 pub(crate) struct ConfigOptions {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
+
+    /// Whose configuration it is
+    #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Whose::Proxy, global = true)]
+    pub(crate) of: Whose,
+}
+
+/// Whose configuration it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Whose {
+    /// That of `onus proxy`
+    Proxy,
+    /// That of `onus analysis`
+    Analysis,
 }
 
 #[derive(Debug, Subcommand)]

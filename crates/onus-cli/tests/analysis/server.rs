@@ -117,10 +117,19 @@ impl Server {
     }
 
     pub(crate) fn onus(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
-        command.env_remove("RUST_LOG").env("COLUMNS", "200").env("ONUS_ANALYSIS", &self.url);
-        command.args(arguments).output().expect("the command runs")
+        command(arguments).env("ONUS_ANALYSIS", &self.url).output().expect("the command runs")
     }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
+    command.env_remove("RUST_LOG").env("COLUMNS", "200").args(arguments);
+    command
+}
+
+/// The command on its own.
+pub(crate) fn onus(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the command runs")
 }
 
 impl Drop for Server {
