@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
 };
@@ -21,6 +22,7 @@ use crate::config::AnalysisConfig;
 use crate::last::LastPages;
 use crate::metrics::Reports;
 use crate::orders::Change;
+use crate::overrides_file::{self, Watched};
 use crate::promql::{BACK_MAX, Source};
 use crate::store::{Store, StoreError};
 use crate::window::WindowKey;
@@ -44,6 +46,8 @@ struct Shared {
     changes: watch::Sender<u64>,
     /// Why the store cannot be used; `None` while it can.
     broken: Mutex<Option<String>>,
+    /// Whether the overrides file could be read when it was last looked at.
+    overrides_file_usable: AtomicBool,
     /// What agents were last told, where the store could not be read at the start.
     last: LastPages,
 }
@@ -126,6 +130,7 @@ impl Analysis {
             jobs,
             changes,
             broken: Mutex::new(broken),
+            overrides_file_usable: AtomicBool::new(true),
             last,
         });
         let engine = Engine { shared: shared.clone(), store, tried: now, kept: true };
@@ -144,6 +149,7 @@ impl Analysis {
             }
         });
         tokio::spawn(end_in_time(Arc::downgrade(&shared)));
+        tokio::spawn(follow_overrides(Arc::downgrade(&shared)));
         if let Some(store) = shared.config.promql.clone() {
             let source = Source::new(store, minute, shared.config.shard.clone());
             tokio::spawn(follow(source, Arc::downgrade(&shared)));
@@ -242,6 +248,12 @@ impl Analysis {
         }
     }
 
+    /// Whether the overrides file could be read, where there is one.
+    pub(crate) fn overrides_file_usable(&self) -> Option<bool> {
+        let usable = || self.0.overrides_file_usable.load(Ordering::Relaxed);
+        self.config().overrides.is_some().then(usable)
+    }
+
     /// Why the store cannot be used; `None` while it can.
     pub(crate) fn broken(&self) -> Option<String> {
         self.0.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -269,6 +281,63 @@ async fn end_in_time(shared: Weak<Shared>) {
             changed = changes.changed() => if changed.is_err() { return },
             () = end => if jobs.send(Job::End(Millis::now())).await.is_err() { return },
         }
+    }
+}
+
+/// Lets the overrides of the file hold that the configuration names; where it names none, none of
+/// an earlier one does.
+async fn follow_overrides(shared: Weak<Shared>) {
+    let path = shared.upgrade().and_then(|shared| shared.config.overrides.clone());
+    let by = path.as_ref().map_or_else(
+        || "a configuration without an overrides file".to_owned(),
+        |path| path.display().to_string(),
+    );
+    let mut watched = path.map(Watched::new);
+    loop {
+        let looked = tokio::task::spawn_blocking(move || {
+            let look = watched.as_mut().map_or(Some(Ok(Vec::new())), Watched::look);
+            (watched, look)
+        });
+        let Ok((back, look)) = looked.await else { return };
+        watched = back;
+        let Some(analysis) = shared.upgrade().map(Analysis) else { return };
+        let mut done = true;
+        match look {
+            None => {}
+            Some(Ok(asked)) => {
+                let changes = {
+                    let overrides = &analysis.book().said.overrides;
+                    overrides_file::changes(overrides, asked, Millis::now())
+                };
+                let held = match changes {
+                    Ok(changes) if changes.is_empty() => Ok(()),
+                    Ok(changes) => {
+                        analysis.change(changes, by.clone()).await.map_err(|why| format!("{why:?}"))
+                    }
+                    Err(why) => Err(why),
+                };
+                done = held.is_ok();
+                if let Err(why) = held {
+                    tracing::warn!(why, "onus analysis: the overrides of the file do not hold yet");
+                }
+                analysis.0.overrides_file_usable.store(true, Ordering::Relaxed);
+            }
+            Some(Err(error)) => {
+                let why = error.with_causes();
+                tracing::error!(
+                    why,
+                    "onus analysis: the overrides file cannot be used; what it said before holds"
+                );
+                analysis.0.overrides_file_usable.store(false, Ordering::Relaxed);
+            }
+        }
+        drop(analysis);
+        match &mut watched {
+            None if done => return,
+            Some(watched) if !done => watched.forget(),
+            None | Some(_) => {}
+        }
+        tokio::time::sleep(overrides_file::LOOK).await;
     }
 }
 

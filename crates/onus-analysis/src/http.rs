@@ -7,6 +7,7 @@ mod health;
 mod metrics;
 mod now;
 mod orders;
+mod overrides;
 mod problem;
 mod query;
 mod reports;
@@ -127,8 +128,9 @@ fn router(analysis: Analysis) -> Router {
         .route("/api/v1/radius", get(storms::radius))
         .route("/api/v1/now", get(now::snapshot))
         .route("/api/v1/orders", get(orders::all).post(orders::order))
-        .route("/api/v1/overrides", post(orders::set_override))
-        .route("/api/v1/overrides/drop", post(orders::drop_override))
+        .route("/api/v1/overrides", post(overrides::set))
+        .route("/api/v1/overrides/apply", post(overrides::apply))
+        .route("/api/v1/overrides/drop", post(overrides::drop_one))
         .route("/api/v1/audit", get(orders::audit))
         .fallback(problem::not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)

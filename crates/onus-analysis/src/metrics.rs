@@ -8,6 +8,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use onus_api::OverrideSource;
 use onus_core::EdgeClass;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
@@ -192,6 +193,16 @@ fn own(analysis: &Analysis, book: &Book, page: &mut Page<'_>) -> fmt::Result {
         ),
     ] {
         page.counters(name, help)?.add(&NO_LABELS, count)?;
+    }
+    if let Some(usable) = analysis.overrides_file_usable() {
+        let help = "Whether the overrides file could be read; what it said before holds if not.";
+        let mut family = page.gauges("onus_analysis_overrides_file_usable", help)?;
+        family.add(&NO_LABELS, f64::from(u8::from(usable)))?;
+    }
+    let mut family = page.gauges("onus_analysis_overrides", "Overrides that hold, by source.")?;
+    for source in [OverrideSource::Api, OverrideSource::File] {
+        let count = book.said.overrides.iter().filter(|it| it.source == source).count();
+        family.add(&[("source", source.as_str())], count as f64)?;
     }
     let now = Millis::now();
     let age = now.saturating_sub(book.ticks[0]) as f64 / 1000.0;

@@ -4,6 +4,7 @@ mod analysis;
 mod audit;
 mod demo;
 mod model;
+mod overrides;
 mod proxy;
 mod simulate;
 mod traces;
@@ -14,6 +15,7 @@ pub(crate) use self::analysis::*;
 pub(crate) use self::audit::*;
 pub(crate) use self::demo::*;
 pub(crate) use self::model::*;
+pub(crate) use self::overrides::*;
 pub(crate) use self::proxy::*;
 pub(crate) use self::simulate::*;
 pub(crate) use self::traces::*;
@@ -39,6 +41,7 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     Now(NowOptions),
     Off(OffOptions),
+    Overrides(OverridesOptions),
     Shield(ShieldOptions),
     Top(TopOptions),
     Radius(RadiusOptions),

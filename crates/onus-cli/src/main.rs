@@ -17,6 +17,7 @@ mod levers;
 mod logging;
 mod model;
 mod now;
+mod overrides;
 mod promql;
 mod proxy;
 mod radius;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Explain(options) => analysis::explain(&options).map(|()| Exit::Done),
         Command::Now(options) => now::run(&options).map(|()| Exit::Done),
         Command::Off(options) => levers::off(&options).map(|()| Exit::Done),
+        Command::Overrides(options) => overrides::run(&options).map(|()| Exit::Done),
         Command::Shield(options) => levers::shield(&options).map(|()| Exit::Done),
         Command::Top(options) => analysis::top(&options).map(|()| Exit::Done),
         Command::Radius(options) => analysis::radius(&options).map(|()| Exit::Done),

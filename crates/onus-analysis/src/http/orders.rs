@@ -1,9 +1,8 @@
-//! What operators say: overrides, modes, shields, and the record of it.
+//! What operators say: modes, shields, all that holds, and the record of it.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
-use onus_api::{Audit, OrderRequest, Orders, OverrideRequest, OverrideSource, SCHEMA_VERSION};
-use serde::Deserialize;
+use onus_api::{Audit, OrderRequest, Orders, SCHEMA_VERSION};
 
 use super::body::Body;
 use super::problem::Refusal;
@@ -11,8 +10,6 @@ use super::query::Parameters;
 use crate::access::{Role, Who};
 use crate::clock::Millis;
 use crate::engine::Analysis;
-use crate::orders::Change;
-use crate::overrides::Overrides;
 
 /// The most lines of the audit log in one answer.
 const AUDIT_MAX: usize = 10_000;
@@ -45,48 +42,6 @@ pub(crate) async fn order(
     Ok(all_of(&analysis))
 }
 
-/// `POST /api/v1/overrides`: the class of edges.
-pub(crate) async fn set_override(
-    State(analysis): State<Analysis>,
-    who: Who,
-    body: Body,
-) -> Result<Response, Refusal> {
-    who.must_be(Role::Operator)?;
-    let asked: OverrideRequest = body.parse()?;
-    let now = Millis::now();
-    let it = Overrides::checked(asked, OverrideSource::Api, now)
-        .map_err(|wrong| Refusal::order(wrong.message))?;
-    analysis.book().said.overrides.has_place_for(&it).map_err(Refusal::order)?;
-    analysis.change(vec![Change::SetOverride(it)], who.name).await?;
-    Ok(all_of(&analysis))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Drop {
-    id: String,
-}
-
-/// `POST /api/v1/overrides/drop`: takes one back.
-pub(crate) async fn drop_override(
-    State(analysis): State<Analysis>,
-    who: Who,
-    body: Body,
-) -> Result<Response, Refusal> {
-    who.must_be(Role::Operator)?;
-    let Drop { id } = body.parse()?;
-    let known = analysis.book().said.overrides.get(&id).cloned();
-    let it = known.ok_or_else(|| {
-        Refusal::order(format!("there is no override {id:?}; `onus overrides list` has them"))
-    })?;
-    if it.source == OverrideSource::File {
-        let says = format!("{id:?} is in the overrides file; take it out there");
-        return Err(Refusal::order(says));
-    }
-    analysis.change(vec![Change::DropOverride(it)], who.name).await?;
-    Ok(all_of(&analysis))
-}
-
 /// `GET /api/v1/audit`: the newest lines.
 pub(crate) async fn audit(
     State(analysis): State<Analysis>,
@@ -100,7 +55,7 @@ pub(crate) async fn audit(
     Ok(Json(Audit { schema_version: SCHEMA_VERSION, entries }))
 }
 
-fn all_of(analysis: &Analysis) -> Response {
+pub(crate) fn all_of(analysis: &Analysis) -> Response {
     let book = analysis.book();
     let overrides = book.said.overrides.iter().cloned().collect();
     let orders = book.said.orders().cloned().collect();

@@ -3,15 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use onus::Mode;
 use onus::report::Analysis;
-use onus::{EdgeClass, Mode};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::server::{Folder, Server, body, until};
 use super::service::{Broken, Service};
-use super::whole::class;
 
 fn shield_left(service: &Service) -> Duration {
     let agent = service.onus.agent();
@@ -19,7 +18,7 @@ fn shield_left(service: &Service) -> Duration {
     agent.shield_left(onus_agent::Timestamp::ZERO)
 }
 
-fn succeeds(output: &std::process::Output) -> String {
+pub(crate) fn succeeds(output: &std::process::Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
@@ -85,46 +84,6 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
         assert_eq!(output.status.code(), Some(status), "{text}");
         assert!(text.contains(says), "{text}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_override_holds_until_it_is_dropped_or_expires() {
-    let folder = Folder::new();
-    let server = Server::start(&folder, "127.0.0.1:0", "");
-    let service = Service::start("checkout", Analysis::at(&server.url));
-    for _ in 0..30 {
-        service.serve(Broken::Recs).await;
-    }
-    let is = async |expected| class(&service, "recs") == Some(expected);
-    until("the class is learnt", async || is(EdgeClass::FailOpen).await).await;
-    let set = |seconds: u32| {
-        let request = json!({
-            "caller": "checkout", "callee": "recs", "class": "fail-close", "owner": "alice",
-            "reason": "a hidden need", "ticket": "T-1", "for_seconds": seconds,
-        });
-        server.post("/api/v1/overrides", &request.to_string())
-    };
-    assert_eq!(set(3600).0, 200);
-    until("it is overridden", async || is(EdgeClass::FailClose).await).await;
-    let explained = succeeds(&server.onus(&["explain", "checkout", "recs"]));
-    assert!(
-        explained.contains("fail-close, declared by the operator; measured fail-open"),
-        "{explained}"
-    );
-
-    let (_, text) = server.get("/api/v1/orders");
-    let orders: Value = serde_json::from_str(body(&text)).expect("it is JSON");
-    let id = orders["overrides"][0]["id"].as_str().expect("it has a name");
-    let drop = json!({ "id": id }).to_string();
-    assert_eq!(server.post("/api/v1/overrides/drop", &drop).0, 200);
-    until("it is dropped", async || is(EdgeClass::FailOpen).await).await;
-    assert_eq!(server.post("/api/v1/overrides/drop", &drop).0, 422, "there is none");
-
-    assert_eq!(set(2).0, 200);
-    until("it is overridden again", async || is(EdgeClass::FailClose).await).await;
-    until("it expires", async || is(EdgeClass::FailOpen).await).await;
-    let (_, text) = server.get("/api/v1/audit");
-    assert!(text.contains("\"by\":\"expiry\""), "{text}");
 }
 
 /// Serves what operators of the service talk to.

@@ -3,6 +3,7 @@
 
 mod config;
 mod levers;
+mod overrides;
 mod people;
 mod promql;
 mod refused;
