@@ -438,7 +438,7 @@ impl ProcedureRow {
         self.last = minute;
         self.at_tick = self.counts;
         if minute.claims_own == 0 {
-            self.failing = None;
+            self.dirty |= self.failing.take().is_some();
         }
         minute
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onus_api::{Accepted, AuditEntry, ClassPage, EdgeCounts, Report};
-use tokio::sync::{mpsc, oneshot, watch};
+use redb::ReadTransaction;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use crate::access::Access;
 use crate::book::{Arrival, Book};
@@ -24,7 +26,7 @@ use crate::metrics::Reports;
 use crate::orders::Change;
 use crate::overrides_file::{self, Watched};
 use crate::promql::{BACK_MAX, Source};
-use crate::store::{Store, StoreError};
+use crate::store::{Copied, Store, StoreError};
 use crate::window::WindowKey;
 
 /// The most reports, and bytes of them, that are stored with one `fsync`.
@@ -46,6 +48,8 @@ struct Shared {
     changes: watch::Sender<u64>,
     /// Why the store cannot be used; `None` while it can.
     broken: Mutex<Option<String>>,
+    /// One copy of the store is made at a time.
+    copying: Arc<Semaphore>,
     /// Whether the overrides file could be read when it was last looked at.
     overrides_file_usable: AtomicBool,
     /// What agents were last told, where the store could not be read at the start.
@@ -73,6 +77,8 @@ enum Job {
         minutes: Range<u32>,
         answer: oneshot::Sender<Result<CountedMinutes, NotStored>>,
     },
+    /// A copy of the store is asked for.
+    Snapshot(oneshot::Sender<Result<ReadTransaction, NotStored>>),
     /// Something that an operator said ends now.
     End(Millis),
     /// A minute is over.
@@ -130,6 +136,7 @@ impl Analysis {
             jobs,
             changes,
             broken: Mutex::new(broken),
+            copying: Arc::new(Semaphore::new(1)),
             overrides_file_usable: AtomicBool::new(true),
             last,
         });
@@ -197,6 +204,22 @@ impl Analysis {
         let job = Job::Windows { minutes, answer };
         self.0.jobs.try_send(job).map_err(|_| NotStored::Busy)?;
         answered.await.unwrap_or(Err(NotStored::Busy))
+    }
+
+    /// A copy of the store as it is now; one at a time. Reports are stored meanwhile.
+    pub(crate) async fn backup(&self) -> Result<(Copied, OwnedSemaphorePermit), NotStored> {
+        let copying = self.0.copying.clone();
+        let permit = copying.try_acquire_owned().map_err(|_| NotStored::Busy)?;
+        let (answer, answered) = oneshot::channel();
+        self.0.jobs.try_send(Job::Snapshot(answer)).map_err(|_| NotStored::Busy)?;
+        let snapshot = answered.await.unwrap_or(Err(NotStored::Busy))?;
+        let folder = self.config().data.clone();
+        let copied = tokio::task::spawn_blocking(move || Copied::of(&snapshot, &folder)).await;
+        match copied {
+            Ok(Ok(copied)) => Ok((copied, permit)),
+            Ok(Err(error)) => Err(NotStored::Broken(format!("failed to copy the store: {error}"))),
+            Err(_) => Err(NotStored::Broken("failed to copy the store".to_owned())),
+        }
     }
 
     /// Writes everything to disk; for the end of the process.
@@ -408,6 +431,10 @@ impl Engine {
                         let read = self.windows(minutes);
                         let _ = answer.send(read.map_err(NotStored::Broken));
                     }
+                    Job::Snapshot(answer) => {
+                        let read = self.write(Millis::now(), |store, _| store.snapshot());
+                        let _ = answer.send(read.map_err(NotStored::Broken));
+                    }
                     Job::End(now) => self.end(now),
                     Job::Tick(now) => {
                         self.take(std::mem::take(&mut batch));
@@ -449,8 +476,14 @@ impl Engine {
         let Some(store) = &mut self.store else {
             return Err(self.broken().clone().unwrap_or_default());
         };
-        write(store, &self.shared).map_err(|error| {
-            let why = format!("failed to write the store: {error}");
+        // Pages that were damaged under way may be taken for impossible.
+        let shared = &self.shared;
+        let done = catch_unwind(AssertUnwindSafe(|| write(store, shared)));
+        let done = done.map_or_else(
+            |_| Err("failed to use the store: a page is damaged".to_owned()),
+            |done| done.map_err(|error| format!("failed to write the store: {error}")),
+        );
+        done.map_err(|why| {
             tracing::error!(
                 why,
                 "onus analysis: reports are refused until the store can be written"

@@ -1,5 +1,6 @@
 //! The HTTP API: what agents send and ask, and what people and tools read.
 
+mod backup;
 mod body;
 mod classes;
 mod edges;
@@ -132,6 +133,7 @@ fn router(analysis: Analysis) -> Router {
         .route("/api/v1/overrides/apply", post(overrides::apply))
         .route("/api/v1/overrides/drop", post(overrides::drop_one))
         .route("/api/v1/audit", get(orders::audit))
+        .route("/api/v1/backup", get(backup::copy))
         .fallback(problem::not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(DefaultBodyLimit::max(limit))

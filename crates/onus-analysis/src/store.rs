@@ -5,15 +5,23 @@
 //! they hold out of the log, in one transaction: the file is at any moment a book and the reports
 //! that it lacks, and what is counted twice in the log is told by its number.
 
+mod backup;
+mod migrate;
+mod reading;
+
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use onus_api::{AuditEntry, EdgeCounts, Report};
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use onus_api::{AuditEntry, EdgeCounts};
+use redb::{
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+};
 
-use crate::book::{Book, EdgeRow, InstanceRow, ProcedureRow};
+pub(crate) use self::backup::Copied;
+use self::migrate::VERSION;
+use self::reading::Reading;
+use crate::book::Book;
 use crate::clock::Millis;
 use crate::codec::{Reader, Writer};
 use crate::config::Limits;
@@ -35,9 +43,6 @@ const AUDIT: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("audit");
 /// The book is in memory already; pages are read at the start, and once a minute where they are
 /// rewritten.
 const CACHE_BYTES: usize = 64 * 1024 * 1024;
-
-/// The version of the layout. A file of a later one is left alone.
-const VERSION: u64 = 1;
 
 /// The store on disk.
 #[derive(Debug)]
@@ -145,15 +150,23 @@ impl Store {
             path: path.clone(),
             source: Box::new(source),
         };
+        backup::clear(folder);
         let mut builder = Database::builder();
-        builder.set_cache_size(CACHE_BYTES);
+        // All pages are read at the start in any case: what a disk has changed is found then, and
+        // not believed.
+        builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+        // Nothing is written to a file of a later version, not even that it was open.
+        if let Ok(database) = builder.open_read_only(&path) {
+            migrate::check(&database.begin_read().map_err(|error| broken(error.into()))?, &path)?;
+        }
         let database = builder.create(&path).map_err(|error| {
             if matches!(error, redb::DatabaseError::DatabaseAlreadyOpen) {
                 return StoreError::InUse { path: path.clone() };
             }
             broken(error.into())
         })?;
-        prepare(&database, now).map_err(broken)?;
+        migrate::check(&database.begin_read().map_err(|error| broken(error.into()))?, &path)?;
+        migrate::prepare(&database, now).map_err(broken)?;
         let reading = Reading { path: &path, database: &database };
         let (book, next) = reading.book(limits, now)?;
         Ok((Self { database, next }, book))
@@ -213,6 +226,11 @@ impl Store {
         }
         transaction.commit()?;
         Ok(())
+    }
+
+    /// The file as it is now, whatever is written later, for [`backup`].
+    pub(crate) fn snapshot(&self) -> Result<ReadTransaction, redb::Error> {
+        Ok(self.database.begin_read()?)
     }
 
     /// The minutes with failures in a range of time.
@@ -295,119 +313,4 @@ fn write_book(transaction: &WriteTransaction, book: &Book, now: Millis) -> Resul
     let oldest = u64::from(now.minute()).saturating_sub(kept) << 32;
     windows.retain_in(..oldest, |_, _| false)?;
     Ok(())
-}
-
-/// Makes the tables and says the version.
-fn prepare(database: &Database, now: Millis) -> Result<(), redb::Error> {
-    let transaction = database.begin_write()?;
-    {
-        let mut meta = transaction.open_table(META)?;
-        if meta.get("version")?.is_none() {
-            meta.insert("version", VERSION)?;
-            meta.insert("tick", now.0)?;
-            meta.insert("tick-before", now.0)?;
-        }
-        transaction.open_table(LOG)?;
-        transaction.open_table(EDGES)?;
-        transaction.open_table(PROCEDURES)?;
-        transaction.open_table(INSTANCES)?;
-        transaction.open_table(WINDOWS)?;
-        transaction.open_table(OVERRIDES)?;
-        transaction.open_table(ORDERS)?;
-        transaction.open_table(AUDIT)?;
-    }
-    transaction.commit()?;
-    Ok(())
-}
-
-/// A store that is being read at the start.
-struct Reading<'a> {
-    path: &'a Path,
-    database: &'a Database,
-}
-
-impl Reading<'_> {
-    fn book(&self, limits: Limits, now: Millis) -> Result<(Book, u64), StoreError> {
-        let mut book = Book::new(limits, now);
-        let transaction = self.ok(self.database.begin_read())?;
-        let meta = self.ok(transaction.open_table(META))?;
-        let number = |key: &'static str| -> Result<u64, StoreError> {
-            let value = self.ok(meta.get(key))?.map(|value| value.value());
-            value.ok_or_else(|| self.damaged(format!("meta {key}")))
-        };
-        let found = number("version")?;
-        if found > VERSION {
-            return Err(StoreError::Version { path: self.path.to_owned(), found });
-        }
-        book.ticks = [Millis(number("tick")?), Millis(number("tick-before")?)];
-        for row in self.ok(self.ok(transaction.open_table(EDGES))?.iter())? {
-            let (id, row) = self.ok(row)?;
-            let edge = EdgeRow::decode(row.value(), &mut book.names, now)
-                .ok_or_else(|| self.damaged(format!("edge {}", id.value())))?;
-            book.put_edge(id.value(), edge);
-        }
-        for row in self.ok(self.ok(transaction.open_table(PROCEDURES))?.iter())? {
-            let (id, row) = self.ok(row)?;
-            let procedure = ProcedureRow::decode(row.value(), &mut book.names)
-                .ok_or_else(|| self.damaged(format!("procedure {}", id.value())))?;
-            book.add_procedure(procedure);
-        }
-        for row in self.ok(self.ok(transaction.open_table(INSTANCES))?.iter())? {
-            let (key, row) = self.ok(row)?;
-            let instance = key.value().rsplit_once('\n').map(|(_, instance)| Arc::from(instance));
-            let row = InstanceRow::decode(row.value(), &mut book.names);
-            let (Some(instance), Some(row)) = (instance, row) else {
-                return Err(self.damaged(format!("instance {:?}", key.value())));
-            };
-            book.add_instance(instance, row);
-        }
-        let mut changes = Vec::new();
-        for row in self.ok(self.ok(transaction.open_table(OVERRIDES))?.iter())? {
-            let (id, row) = self.ok(row)?;
-            let it = serde_json::from_slice(row.value());
-            let it = it.map_err(|_| self.damaged(format!("override {}", id.value())))?;
-            changes.push(Change::SetOverride(it));
-        }
-        for row in self.ok(self.ok(transaction.open_table(ORDERS))?.iter())? {
-            let (service, row) = self.ok(row)?;
-            let order = serde_json::from_slice(row.value());
-            let order = order.map_err(|_| self.damaged(format!("order {}", service.value())))?;
-            changes.push(Change::SetOrder(order));
-        }
-        book.change(&changes);
-        let next = self.replay(&transaction, &mut book)?;
-        Ok((book, next))
-    }
-
-    /// Counts the reports of the log; the number of the next one.
-    fn replay(
-        &self,
-        transaction: &redb::ReadTransaction,
-        book: &mut Book,
-    ) -> Result<u64, StoreError> {
-        let mut next = 0;
-        for row in self.ok(self.ok(transaction.open_table(LOG))?.iter())? {
-            let (number, row) = self.ok(row)?;
-            let report = row.value().split_first_chunk().and_then(|(arrived, report)| {
-                let report: Report = serde_json::from_slice(report).ok()?;
-                Some((Millis(u64::from_le_bytes(*arrived)), report))
-            });
-            let (arrived, report) =
-                report.ok_or_else(|| self.damaged(format!("report {}", number.value())))?;
-            book.apply(&report, arrived);
-            next = number.value() + 1;
-        }
-        Ok(next)
-    }
-
-    fn ok<T, E: Into<redb::Error>>(&self, result: Result<T, E>) -> Result<T, StoreError> {
-        result.map_err(|error| StoreError::Database {
-            path: self.path.to_owned(),
-            source: Box::new(error.into()),
-        })
-    }
-
-    fn damaged(&self, what: String) -> StoreError {
-        StoreError::Damaged { path: self.path.to_owned(), what }
-    }
 }

@@ -102,7 +102,7 @@ impl EdgeRow {
         self.last = minute.to_array().map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         self.at_tick = self.counts;
         if minute.calls_failed == 0 {
-            self.failing = None;
+            self.dirty |= self.failing.take().is_some();
         }
         minute
     }
@@ -162,7 +162,8 @@ impl EdgeRow {
             .number(self.told.since.0)
             .number(self.told.k.to_bits())
             .number(self.told.n.to_bits())
-            .number(self.seen.0);
+            .number(self.seen.0)
+            .number(self.failing.map_or(0, |since| since.0));
         writer.finish()
     }
 
@@ -199,6 +200,7 @@ impl EdgeRow {
         edge.told.n = f64::from_bits(reader.number()?);
         edge.told.class = edge.estimator.measure(now.timestamp()).class;
         edge.seen = Millis(reader.number()?);
+        edge.failing = since(reader.number()?);
         edge.dirty = false;
         Some(edge)
     }
@@ -220,6 +222,7 @@ impl ProcedureRow {
         let mut writer = Writer::default();
         writer.text(names.name(self.key.service)).text(names.name(self.key.procedure));
         writer.counts(&self.counts.to_array()).counts(&self.at_tick.to_array());
+        writer.number(self.failing.map_or(0, |since| since.0));
         writer.finish()
     }
 
@@ -232,10 +235,16 @@ impl ProcedureRow {
         Some(Self {
             counts: ProcedureCounts::from_array(reader.counts()?),
             at_tick: ProcedureCounts::from_array(reader.counts()?),
+            failing: since(reader.number()?),
             dirty: false,
             ..Self::new(key)
         })
     }
+}
+
+/// Zero stands for never.
+fn since(millis: u64) -> Option<Millis> {
+    (millis > 0).then_some(Millis(millis))
 }
 
 impl InstanceRow {

@@ -1,12 +1,14 @@
 //! Asks an analysis, with a limit of time and size.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
-use http::{Method, Request, Uri};
+use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
@@ -23,6 +25,8 @@ use crate::cli::Server;
 
 const ANSWER_MAX: usize = 256 * 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a download may stand still; the copy that is sent has to be made first.
+const STALLED: Duration = Duration::from_secs(60);
 
 /// A client of one analysis, or of one agent's admin interface.
 pub(crate) struct Client {
@@ -97,20 +101,7 @@ impl Client {
         query: &[(&str, &str)],
         body: Bytes,
     ) -> anyhow::Result<Bytes> {
-        let query: Vec<_> = query
-            .iter()
-            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
-            .collect();
-        let question = if query.is_empty() { "" } else { "?" };
-        let uri = format!("{}{path}{question}{}", self.base, query.join("&"));
-        let mut request = Request::builder().method(method).uri(&uri);
-        if !body.is_empty() {
-            request = request.header("content-type", "application/json");
-        }
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        let request = request.body(Full::new(body)).context("make the request")?;
+        let request = self.request(method, path, query, body)?;
         let exchange = async {
             let answer = self.http.request(request).await?;
             let (head, body) = answer.into_parts();
@@ -126,9 +117,62 @@ impl Client {
         if status.is_success() {
             return Ok(body);
         }
-        match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) => bail!("ask {}: {status}: {}", self.base, problem.detail),
-            Err(_) => bail!("ask {}: {status} for {path}", self.base),
+        Err(self.refusal(path, status, &body))
+    }
+
+    /// Writes an answer of any size to a file as it comes; how many bytes it has.
+    pub(crate) async fn download(&self, path: &str, file: &mut File) -> anyhow::Result<u64> {
+        let request = self.request(Method::GET, path, &[], Bytes::new())?;
+        let ask = || format!("ask {}", self.base);
+        let late = || anyhow!("nothing came for {} s", STALLED.as_secs());
+        let answer = tokio::time::timeout(STALLED, self.http.request(request)).await;
+        let (head, mut body) =
+            answer.map_err(|_| late()).with_context(ask)?.with_context(ask)?.into_parts();
+        if !head.status.is_success() {
+            let text = Limited::new(body, 64 * 1024).collect().await;
+            let text = text.map(|text| text.to_bytes()).unwrap_or_default();
+            return Err(self.refusal(path, head.status, &text));
+        }
+        let mut length = 0;
+        loop {
+            let frame = tokio::time::timeout(STALLED, body.frame()).await;
+            let Some(frame) = frame.map_err(|_| late()).with_context(ask)? else {
+                return Ok(length);
+            };
+            if let Ok(data) = frame.with_context(ask)?.into_data() {
+                file.write_all(&data).context("write the file")?;
+                length += data.len() as u64;
+            }
+        }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Bytes,
+    ) -> anyhow::Result<Request<Full<Bytes>>> {
+        let query: Vec<_> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
+            .collect();
+        let question = if query.is_empty() { "" } else { "?" };
+        let uri = format!("{}{path}{question}{}", self.base, query.join("&"));
+        let mut request = Request::builder().method(method).uri(&uri);
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        request.body(Full::new(body)).context("make the request")
+    }
+
+    fn refusal(&self, path: &str, status: StatusCode, body: &[u8]) -> anyhow::Error {
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => anyhow!("ask {}: {status}: {}", self.base, problem.detail),
+            Err(_) => anyhow!("ask {}: {status} for {path}", self.base),
         }
     }
 }

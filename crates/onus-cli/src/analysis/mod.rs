@@ -1,5 +1,6 @@
 //! `onus analysis`, and the commands that read it.
 
+mod backup;
 mod client;
 mod edges;
 mod explain;

@@ -1,14 +1,21 @@
 //! `onus analysis`: runs the dependency analysis until it is told to end.
 
+use std::path::Path;
+
 use onus_analysis::{Analysis, AnalysisConfig, Server};
 
+use super::backup::backup;
 use super::block_on;
-use crate::cli::AnalysisOptions;
+use crate::cli::{AnalysisCommand, AnalysisOptions};
 use crate::exit::Refused;
 
 pub(crate) fn run(options: &AnalysisOptions) -> anyhow::Result<()> {
-    let mut config =
-        AnalysisConfig::read(&options.config).map_err(|error| Refused(error.with_causes()))?;
+    if let Some(AnalysisCommand::Backup { file, server }) = &options.command {
+        return backup(file, server);
+    }
+    // The parser asks for one where there is no command.
+    let path = options.config.as_deref().unwrap_or(Path::new(""));
+    let mut config = AnalysisConfig::read(path).map_err(|error| Refused(error.with_causes()))?;
     if let Some(listen) = options.listen {
         config.listen = listen;
     }

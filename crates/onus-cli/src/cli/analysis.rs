@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::Output;
 
@@ -13,15 +13,39 @@ use super::Output;
 /// Reports are on disk before they are answered, and counted once. It ends on SIGTERM, when what is
 /// under way is done. docs/analysis.md says how it is run.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n\n    onus analysis --config analysis.yaml")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_long_help = "Example:\n\n    onus analysis --config analysis.yaml"
+)]
 pub(crate) struct AnalysisOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<AnalysisCommand>,
+
     /// The configuration file; `data: /var/lib/onus` is all that it must say
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) config: PathBuf,
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) config: Option<PathBuf>,
 
     /// Where it listens, instead of what the file says; port 0 for any
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AnalysisCommand {
+    /// Copy the store of a running analysis into a file
+    ///
+    /// Reports are taken in meanwhile. To go back to it, put the file in the place of
+    /// `analysis.redb` in the data folder, with the analysis stopped or its store damaged.
+    #[command(after_long_help = "Example:\n\n    onus analysis backup onus-$(date +%F).redb")]
+    Backup {
+        /// The file; one that is there is replaced when the copy is whole
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+
+        #[command(flatten)]
+        server: Server,
+    },
 }
 
 /// Which analysis is asked.

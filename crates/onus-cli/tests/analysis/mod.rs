@@ -1,6 +1,7 @@
 //! `onus analysis` as a process of its own, services that report to it on sockets, and the commands
 //! that read it.
 
+mod backup;
 mod config;
 mod levers;
 mod overrides;
