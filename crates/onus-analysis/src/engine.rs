@@ -1,37 +1,32 @@
-//! The one thread that writes: reports to disk, then to the book; minutes to evidence.
+//! The one thread that writes: reports to disk, then to the book; minutes to evidence. And the handle
+//! of all that ask it.
 
-use std::collections::HashMap;
+mod tasks;
+mod writer;
+
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
-};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
-use std::time::Duration;
 
 use bytes::Bytes;
 use onus_api::{Accepted, AuditEntry, ClassPage, EdgeCounts, Report};
 use redb::ReadTransaction;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
+use self::writer::Engine;
 use crate::access::Access;
-use crate::book::{Arrival, Book};
+use crate::book::Book;
 use crate::classes;
 use crate::clock::Millis;
 use crate::config::AnalysisConfig;
 use crate::last::LastPages;
 use crate::metrics::Reports;
 use crate::orders::Change;
-use crate::overrides_file::{self, Watched};
-use crate::promql::{BACK_MAX, Source};
+use crate::promql::Source;
 use crate::store::{Copied, Store, StoreError};
 use crate::window::WindowKey;
-
-/// The most reports, and bytes of them, that are stored with one `fsync`.
-const BATCH_REPORTS: usize = 256;
-const BATCH_BYTES: usize = 32 * 1024 * 1024;
 
 /// The dependency analysis of one process.
 #[derive(Clone, Debug)]
@@ -155,11 +150,11 @@ impl Analysis {
                 }
             }
         });
-        tokio::spawn(end_in_time(Arc::downgrade(&shared)));
-        tokio::spawn(follow_overrides(Arc::downgrade(&shared)));
+        tokio::spawn(tasks::end_in_time(Arc::downgrade(&shared)));
+        tokio::spawn(tasks::follow_overrides(Arc::downgrade(&shared)));
         if let Some(store) = shared.config.promql.clone() {
             let source = Source::new(store, minute, shared.config.shard.clone());
-            tokio::spawn(follow(source, Arc::downgrade(&shared)));
+            tokio::spawn(tasks::follow(source, Arc::downgrade(&shared)));
         }
         Ok(Self(shared))
     }
@@ -283,340 +278,8 @@ impl Analysis {
     }
 }
 
-/// Wakes the engine when something ends that operators have said, so that agents are told in time.
-async fn end_in_time(shared: Weak<Shared>) {
-    loop {
-        let Some(analysis) = shared.upgrade() else { return };
-        let mut changes = analysis.changes.subscribe();
-        let now = Millis::now();
-        let next = analysis.book().said.next_end(now);
-        let jobs = analysis.jobs.clone();
-        drop(analysis);
-        let end = async {
-            match next {
-                Some(end) => {
-                    tokio::time::sleep(Duration::from_millis(end.saturating_sub(now))).await;
-                }
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
-            () = end => if jobs.send(Job::End(Millis::now())).await.is_err() { return },
-        }
-    }
-}
-
-/// Lets the overrides of the file hold that the configuration names; where it names none, none of
-/// an earlier one does.
-async fn follow_overrides(shared: Weak<Shared>) {
-    let path = shared.upgrade().and_then(|shared| shared.config.overrides.clone());
-    let by = path.as_ref().map_or_else(
-        || "a configuration without an overrides file".to_owned(),
-        |path| path.display().to_string(),
-    );
-    let mut watched = path.map(Watched::new);
-    loop {
-        let looked = tokio::task::spawn_blocking(move || {
-            let look = watched.as_mut().map_or(Some(Ok(Vec::new())), Watched::look);
-            (watched, look)
-        });
-        let Ok((back, look)) = looked.await else { return };
-        watched = back;
-        let Some(analysis) = shared.upgrade().map(Analysis) else { return };
-        let mut done = true;
-        match look {
-            None => {}
-            Some(Ok(asked)) => {
-                let changes = {
-                    let overrides = &analysis.book().said.overrides;
-                    overrides_file::changes(overrides, asked, Millis::now())
-                };
-                let held = match changes {
-                    Ok(changes) if changes.is_empty() => Ok(()),
-                    Ok(changes) => {
-                        analysis.change(changes, by.clone()).await.map_err(|why| format!("{why:?}"))
-                    }
-                    Err(why) => Err(why),
-                };
-                done = held.is_ok();
-                if let Err(why) = held {
-                    tracing::warn!(why, "onus analysis: the overrides of the file do not hold yet");
-                }
-                analysis.0.overrides_file_usable.store(true, Ordering::Relaxed);
-            }
-            Some(Err(error)) => {
-                let why = error.with_causes();
-                tracing::error!(
-                    why,
-                    "onus analysis: the overrides file cannot be used; what it said before holds"
-                );
-                analysis.0.overrides_file_usable.store(false, Ordering::Relaxed);
-            }
-        }
-        drop(analysis);
-        match &mut watched {
-            None if done => return,
-            Some(watched) if !done => watched.forget(),
-            None | Some(_) => {}
-        }
-        tokio::time::sleep(overrides_file::LOOK).await;
-    }
-}
-
-/// Reads minutes back from a PromQL store for as long as the analysis runs.
-async fn follow(source: Source, shared: Weak<Shared>) {
-    let mut done = None;
-    loop {
-        let Some(analysis) = shared.upgrade().map(Analysis) else { return };
-        let last = source.last(Millis::now());
-        // After a restart it goes on where it was, but not from the beginning of time.
-        let before = *done.get_or_insert_with(|| analysis.book().last_promql_minute());
-        let first =
-            if before == 0 { last } else { (before + 1).max(last.saturating_sub(BACK_MAX)) };
-        for number in first..=last {
-            match analysis.take_minute(&source, number).await {
-                Ok(()) => done = Some(number),
-                Err(why) => {
-                    tracing::warn!(
-                        why,
-                        number,
-                        "onus analysis: a minute cannot be read from the store; it is read later"
-                    );
-                    break;
-                }
-            }
-        }
-        let pause = analysis.config().minute / 4;
-        drop(analysis);
-        tokio::time::sleep(pause).await;
-    }
-}
-
-/// The writing thread.
-struct Engine {
-    shared: Arc<Shared>,
-    /// `None` after an error, until it can be opened again.
-    store: Option<Store>,
-    /// When it was last tried to open it.
-    tried: Millis,
-    /// Whether what agents are told is beside the store.
-    kept: bool,
-}
-
-/// How long a store is left alone that could not be used: to open it reads all of it.
-const OPEN_AGAIN_MILLIS: u64 = 1_000;
-
-impl Engine {
-    fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(job) = jobs.blocking_recv() {
-            let mut batch = Vec::new();
-            let mut next = Some(job);
-            let mut bytes = 0;
-            while let Some(job) = next {
-                match job {
-                    Job::Report(incoming) => {
-                        bytes += incoming.text.len();
-                        batch.push(*incoming);
-                    }
-                    Job::Change { changes, by, answer } => {
-                        let done = self.change(&changes, &by, Millis::now());
-                        let _ = answer.send(done.map_err(NotStored::Broken));
-                    }
-                    Job::Audit { most, answer } => {
-                        let read = self.write(Millis::now(), |store, _| store.audit(most));
-                        let _ = answer.send(read.map_err(NotStored::Broken));
-                    }
-                    Job::Windows { minutes, answer } => {
-                        let read = self.windows(minutes);
-                        let _ = answer.send(read.map_err(NotStored::Broken));
-                    }
-                    Job::Snapshot(answer) => {
-                        let read = self.write(Millis::now(), |store, _| store.snapshot());
-                        let _ = answer.send(read.map_err(NotStored::Broken));
-                    }
-                    Job::End(now) => self.end(now),
-                    Job::Tick(now) => {
-                        self.take(std::mem::take(&mut batch));
-                        self.tick(now);
-                    }
-                    Job::Finish(answer) => {
-                        self.take(std::mem::take(&mut batch));
-                        self.checkpoint(Millis::now());
-                        let _ = answer.send(());
-                    }
-                }
-                let full = batch.len() >= BATCH_REPORTS || bytes >= BATCH_BYTES;
-                next = if full { None } else { jobs.try_recv().ok() };
-            }
-            self.take(batch);
-        }
-    }
-
-    /// Writes to the store. After an error it is closed: what is on disk then is not known, and
-    /// the book is read anew, which holds all that was answered as stored.
-    fn write<T>(
-        &mut self,
-        now: Millis,
-        write: impl FnOnce(&mut Store, &Shared) -> Result<T, redb::Error>,
-    ) -> Result<T, String> {
-        if self.store.is_none() && now.saturating_sub(self.tried) >= OPEN_AGAIN_MILLIS {
-            self.tried = now;
-            let AnalysisConfig { data, limits, .. } = &self.shared.config;
-            match Store::open(data, *limits, now) {
-                Ok((store, book)) => {
-                    tracing::info!("onus analysis: the store is used again");
-                    *self.book_mut() = book;
-                    self.store = Some(store);
-                    self.set_broken(None);
-                }
-                Err(error) => self.set_broken(Some(error.with_causes())),
-            }
-        }
-        let Some(store) = &mut self.store else {
-            return Err(self.broken().clone().unwrap_or_default());
-        };
-        // Pages that were damaged under way may be taken for impossible.
-        let shared = &self.shared;
-        let done = catch_unwind(AssertUnwindSafe(|| write(store, shared)));
-        let done = done.map_or_else(
-            |_| Err("failed to use the store: a page is damaged".to_owned()),
-            |done| done.map_err(|error| format!("failed to write the store: {error}")),
-        );
-        done.map_err(|why| {
-            tracing::error!(
-                why,
-                "onus analysis: reports are refused until the store can be written"
-            );
-            self.store = None;
-            self.set_broken(Some(why.clone()));
-            why
-        })
-    }
-
-    /// Stores reports with one `fsync`, counts them, and answers.
-    fn take(&mut self, batch: Vec<Incoming>) {
-        let Some(now) = batch.last().map(|incoming| incoming.arrived) else { return };
-        let stored = self.write(now, |store, shared| {
-            let news = news(&batch, &shared.book());
-            let texts = batch.iter().zip(&news).filter(|(_, is_new)| **is_new);
-            let texts = texts.map(|(incoming, _)| (incoming.arrived, &*incoming.text));
-            if news.contains(&true) {
-                store.log(texts)?;
-            }
-            Ok(())
-        });
-        let mut book = self.book_mut();
-        for incoming in batch {
-            let report = &incoming.report;
-            let answer = match &stored {
-                Err(why) => Err(NotStored::Broken(why.clone())),
-                Ok(()) => {
-                    let arrival = book.apply(report, incoming.arrived);
-                    let (sequence, lost) =
-                        book.standing(&report.service, &report.instance).unwrap_or_default();
-                    Ok(Accepted { sequence, lost, repeated: arrival == Arrival::Repeated })
-                }
-            };
-            // Whoever does not wait any more will send it again.
-            let _ = incoming.answer.send(answer);
-        }
-    }
-
-    fn change(&mut self, changes: &[Change], by: &str, now: Millis) -> Result<(), String> {
-        let entries: Vec<_> = changes
-            .iter()
-            .map(|change| {
-                let (action, subject, detail) = change.told();
-                tracing::warn!(by, action, subject, detail, "onus analysis: said by an operator");
-                let (by, action) = (by.to_owned(), action.to_owned());
-                AuditEntry { at: now.0, by, action, subject, detail }
-            })
-            .collect();
-        self.write(now, |store, _| store.change(changes, &entries))?;
-        self.book_mut().change(changes);
-        self.kept = false;
-        self.shared.changes.send_modify(|changes| *changes += 1);
-        Ok(())
-    }
-
-    /// Takes out what operators have said and that has ended.
-    fn end(&mut self, now: Millis) {
-        let ended = self.shared.book().said.expired(now);
-        if !ended.is_empty() {
-            // Where it cannot be written it ends all the same, by its time.
-            let _ = self.change(&ended, "expiry", now);
-        }
-    }
-
-    /// What is on disk, and what is not there yet.
-    fn windows(&mut self, minutes: Range<u32>) -> Result<CountedMinutes, String> {
-        self.write(Millis::now(), |store, shared| {
-            let mut found = store.windows(minutes.clone())?;
-            let book = shared.book();
-            let fresh = book.windows.iter().filter(|(key, _)| minutes.contains(&key.minute));
-            found.extend(fresh.map(|(&key, &counts)| (key, counts)));
-            Ok(found)
-        })
-    }
-
-    fn tick(&mut self, now: Millis) {
-        self.end(now);
-        self.kept &= !(self.store.is_some() && self.book_mut().tick(now));
-        self.checkpoint(now);
-        if !self.kept && self.store.is_some() {
-            self.kept = true;
-            let written = LastPages::write(&self.shared.config.data, &self.shared.book(), now);
-            if let Err(error) = written {
-                tracing::warn!(%error, "onus analysis: the last classes cannot be kept beside the store");
-            }
-        }
-        self.shared.changes.send_modify(|changes| *changes += 1);
-    }
-
-    fn checkpoint(&mut self, now: Millis) {
-        let written = self.write(now, |store, shared| store.checkpoint(&shared.book(), now));
-        if written.is_ok() {
-            self.book_mut().checkpointed();
-        }
-    }
-
-    fn set_broken(&self, why: Option<String>) {
-        *self.broken() = why;
-    }
-
-    fn broken(&self) -> MutexGuard<'_, Option<String>> {
-        self.shared.broken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn book_mut(&self) -> RwLockWriteGuard<'_, Book> {
-        self.shared.book.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Shared {
     fn book(&self) -> RwLockReadGuard<'_, Book> {
         self.book.read().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Which of the reports have not been stored, nor come twice in the batch.
-fn news(batch: &[Incoming], book: &Book) -> Vec<bool> {
-    let mut last: HashMap<(&str, &str), u64> = HashMap::new();
-    let is_new = |incoming: &Incoming| {
-        let Report { service, instance, sequence, .. } = &incoming.report;
-        let stored = || book.standing(service, instance).map_or(0, |it| it.0);
-        (*sequence, stored())
-    };
-    batch
-        .iter()
-        .map(|incoming| {
-            let key = (&*incoming.report.service, &*incoming.report.instance);
-            let (sequence, stored) = is_new(incoming);
-            let last = last.entry(key).or_insert(stored);
-            let news = sequence > *last;
-            *last = sequence.max(*last);
-            news
-        })
-        .collect()
 }
