@@ -114,6 +114,23 @@ fn clocks_that_are_wrong_move_windows_and_no_counts() {
 }
 
 #[test]
+fn a_million_procedures_take_the_room_of_ten_thousand() {
+    let mut book = book();
+    let one = EdgeCounts { calls_ok: 1, ..EdgeCounts::default() };
+    for sequence in 1..=100 {
+        let name = |number: u32| format!("/pay/{sequence}/{number}");
+        let edges = (0..10_000)
+            .map(|number| EdgeDelta { procedure: name(number), ..delta("payments", one) })
+            .collect();
+        book.apply(&report("a", sequence, edges), at(0));
+    }
+    assert_eq!(book.edge_count(), 10_001, "those of the limit, and one for all others");
+    assert_eq!(book.edges().map(|row| row.counts.calls_ok).sum::<u64>(), 1_000_000);
+    assert_eq!(book.noticed.overflows, 990_000);
+    assert_eq!(book.names.find("/pay/100/9999"), None, "names without a row are not kept");
+}
+
+#[test]
 fn an_edge_that_is_silent_for_long_makes_room() {
     let limits = Limits { edges: 2, ..Limits::default() };
     let mut book = Book::new(limits, at(0));

@@ -31,6 +31,7 @@ pub(crate) async fn set(
 ) -> Result<Response, Refusal> {
     who.must_be(Role::Operator)?;
     let asked: OverrideRequest = body.parse()?;
+    analysis.must_own(&asked.caller, "/api/v1/overrides")?;
     let now = Millis::now();
     let it = Overrides::checked(asked, OverrideSource::Api, now)
         .map_err(|wrong| Refusal::order(wrong.message))?;
@@ -76,6 +77,16 @@ pub(crate) async fn apply(
     who.must_be(if dry_run { Role::Viewer } else { Role::Operator })?;
     if asked.len() > ORDERS_MAX {
         return Err(Refusal::order(format!("{} overrides; allowed is {ORDERS_MAX}", asked.len())));
+    }
+    if let Some(shard) = &analysis.config().shard {
+        for (at, it) in asked.iter().enumerate() {
+            if let Some(address) = shard.elsewhere(&it.caller) {
+                let caller = &it.caller;
+                return Err(Refusal::order(format!(
+                    "overrides[{at}]: caller is {caller:?}, which the analysis at {address} has"
+                )));
+            }
+        }
     }
     let now = Millis::now();
     let last = now.minute() + 1;

