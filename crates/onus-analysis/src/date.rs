@@ -29,6 +29,21 @@ pub(crate) fn parse(text: &str) -> Option<Millis> {
     Some(Millis((((since_1970 * 24 + hour) * 60 + minute) * 60 + second) * 1000))
 }
 
+/// A point in time as it is typed.
+pub(crate) fn show(time: Millis) -> String {
+    let seconds = time.0 / 1000;
+    let [hour, minute, second] = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60];
+    // Days since the first of March of the year 0, in cycles of 400 years.
+    let days = seconds / 86_400 + 719_468;
+    let (cycle, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1);
+    let year = 400 * cycle + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// Numbers of so many digits each.
 fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[u64; 3]> {
     let mut parts = text.split(between);
@@ -67,7 +82,17 @@ mod tests {
             ("+027-01-01", None),
             ("tomorrow", None),
         ] {
-            assert_eq!(parse(text), seconds.map(|seconds: u64| Millis(seconds * 1000)), "{text}");
+            let time = seconds.map(|seconds: u64| Millis(seconds * 1000));
+            assert_eq!(parse(text), time, "{text}");
+            if let Some(time) = time {
+                let shown = show(time);
+                assert!(shown.starts_with(text) && parse(&shown) == Some(time), "{text}: {shown}");
+            }
+        }
+        // Each day of the years in which leap years have their exceptions.
+        for day in (10_957..11_688).chain(47_482..48_213) {
+            let time = Millis(day * 86_400_000);
+            assert_eq!(parse(&show(time)), Some(time), "{day}");
         }
     }
 }

@@ -6,6 +6,7 @@ use onus_api::{Order, OrderRequest, Override, SwitchOrder};
 use onus_core::Share;
 
 use crate::clock::Millis;
+use crate::date;
 use crate::names::clean;
 use crate::overrides::Overrides;
 
@@ -39,10 +40,18 @@ impl Change {
             Self::DropOverride(it) => ("override-dropped", it.subject(), detail(it)),
             Self::SetOrder(order) => {
                 let Order { service, mode, mode_until, shield_until, who, why, made: _ } = order;
-                let mode = mode.as_deref().unwrap_or("none");
-                let detail = format!(
-                    "mode {mode} until {mode_until:?}; shield until {shield_until:?}; {who}; {why}"
-                );
+                let until = |until: u64| format!("until {}", date::show(Millis(until)));
+                let mode = match (mode, *mode_until) {
+                    (None, _) => "no mode".to_owned(),
+                    (Some(mode), None) => format!("mode {mode} until it is taken back"),
+                    (Some(mode), Some(end)) => format!("mode {mode} {}", until(end)),
+                };
+                let shield = match *shield_until {
+                    None => "no shield".to_owned(),
+                    Some(0) => "shield down".to_owned(),
+                    Some(end) => format!("shield {}", until(end)),
+                };
+                let detail = format!("{mode}; {shield}; by {who}: {why}");
                 ("order-set", service.clone(), detail)
             }
         }
@@ -175,7 +184,9 @@ impl Said {
 fn detail(it: &Override) -> String {
     let Override { class, source, owner, reason, ticket, expires, .. } = it;
     let (class, source) = (class.as_str(), source.as_str());
-    format!("{class} until {expires}, by the {source}; owner {owner}; ticket {ticket}; {reason}")
+    let ticket = if ticket.is_empty() { String::new() } else { format!(" ({ticket})") };
+    let until = date::show(Millis(*expires));
+    format!("{class} until {until}, by the {source}; {owner}: {reason}{ticket}")
 }
 
 pub(crate) fn words(field: &str, text: &str) -> Result<(), String> {

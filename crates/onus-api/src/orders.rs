@@ -88,6 +88,10 @@ pub struct OverridesRequest {
     /// Only tells what would change.
     #[serde(default)]
     pub dry_run: bool,
+    /// Whether they are the next text of the file that the analysis follows, and take the place of
+    /// all that it says; of that, only a dry run is made.
+    #[serde(default)]
+    pub source: OverrideSource,
 }
 
 /// What setting overrides changes, and what would have been different in the last hour.
@@ -123,8 +127,9 @@ pub struct OverrideChange {
     /// What holds; nothing where it is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Override>,
-    /// What is asked for.
-    pub after: Override,
+    /// What is asked for; nothing where it is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Override>,
     /// Whether the two differ.
     pub differs: bool,
 }

@@ -1,39 +1,55 @@
 //! `onus overrides`: the classes of edges that operators say.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use onus_analysis::read_overrides;
-use onus_api::{Orders, Override, OverridesPlan, OverridesRequest, Range, ReplayedEdge};
+use onus_api::{
+    Orders, Override, OverrideSource, OverridesPlan, OverridesRequest, Range, ReplayedEdge,
+};
 use serde_json::json;
 
 use crate::analysis::{Client, block_on, json, print};
-use crate::cli::{Output, OverridesCommand, OverridesOptions};
+use crate::cli::{Output, OverridesAt, OverridesCommand, OverridesOptions};
 use crate::exit::Refused;
 use crate::table::{age, render};
 
 pub(crate) fn run(options: &OverridesOptions) -> anyhow::Result<()> {
-    match &options.command {
-        OverridesCommand::List => list(options),
-        OverridesCommand::Diff { file } => apply(options, file, true),
-        OverridesCommand::Apply { file, dry_run } => apply(options, file, *dry_run),
-        OverridesCommand::Drop { id } => {
-            let client = Client::new(&options.server)?;
-            let named = json!({ "id": id });
-            let left: Orders = block_on(client.post("/api/v1/overrides/drop", &named))?;
-            match options.output {
-                Output::Table => print("the override is dropped; agents follow within 15 s\n"),
-                Output::Json => print(&json(&left)?),
-            }
+    let (file, dry_run, source, at) = match &options.command {
+        OverridesCommand::List { at } => return list(at),
+        OverridesCommand::Drop { id, at } => return drop_one(id, at),
+        OverridesCommand::Diff { file, watched: true, at } => {
+            (file, true, OverrideSource::File, at)
         }
+        OverridesCommand::Diff { file, watched: false, at } => {
+            (file, true, OverrideSource::Api, at)
+        }
+        OverridesCommand::Apply { file, dry_run, at } => (file, *dry_run, OverrideSource::Api, at),
+    };
+    let overrides = read_overrides(file).map_err(|error| Refused(error.with_causes()))?;
+    let client = Client::new(&at.server)?;
+    let request = OverridesRequest { overrides, dry_run, source };
+    let plan: OverridesPlan = block_on(client.post("/api/v1/overrides/apply", &request))?;
+    match at.output {
+        Output::Table => print(&text(&plan)),
+        Output::Json => print(&json(&plan)?),
     }
 }
 
-fn list(options: &OverridesOptions) -> anyhow::Result<()> {
-    let client = Client::new(&options.server)?;
+fn drop_one(id: &str, at: &OverridesAt) -> anyhow::Result<()> {
+    let client = Client::new(&at.server)?;
+    let named = json!({ "id": id });
+    let left: Orders = block_on(client.post("/api/v1/overrides/drop", &named))?;
+    match at.output {
+        Output::Table => print("the override is dropped; agents follow within 15 s\n"),
+        Output::Json => print(&json(&left)?),
+    }
+}
+
+fn list(at: &OverridesAt) -> anyhow::Result<()> {
+    let client = Client::new(&at.server)?;
     let orders: Orders = block_on(client.get("/api/v1/orders", &[]))?;
-    if options.output == Output::Json {
+    if at.output == Output::Json {
         return print(&json(&orders)?);
     }
     let header = ["ID", "EDGES", "CLASS", "ENDS IN", "OWNER", "TICKET", "SOURCE", "REASON"];
@@ -46,37 +62,22 @@ fn list(options: &OverridesOptions) -> anyhow::Result<()> {
     print(&render(header, rows))
 }
 
-fn apply(options: &OverridesOptions, file: &Path, dry_run: bool) -> anyhow::Result<()> {
-    let overrides = read_overrides(file).map_err(|error| Refused(error.with_causes()))?;
-    let client = Client::new(&options.server)?;
-    let request = OverridesRequest { overrides, dry_run };
-    let plan: OverridesPlan = block_on(client.post("/api/v1/overrides/apply", &request))?;
-    match options.output {
-        Output::Table => print(&text(&plan)),
-        Output::Json => print(&json(&plan)?),
-    }
-}
-
 /// A plan for people.
 fn text(plan: &OverridesPlan) -> String {
     let mut text = String::new();
     for change in &plan.changes {
-        let after = &change.after;
-        let sign = match (&change.before, change.differs) {
-            (None, _) => '+',
-            (Some(_), true) => '~',
-            (Some(_), false) => '=',
+        let (sign, it) = match (&change.before, &change.after) {
+            (None, Some(after)) => ('+', after),
+            (Some(_), Some(after)) if change.differs => ('~', after),
+            (Some(_), Some(after)) => ('=', after),
+            (Some(before), None) => ('-', before),
+            (None, None) => continue,
         };
+        let said = |it: &Override| format!("{}, ends in {}", it.class.as_str(), ends_in(it));
         // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "{sign} {}  {}  ends in {}",
-            after.subject(),
-            after.class.as_str(),
-            ends_in(after)
-        );
-        if let Some(before) = change.before.as_ref().filter(|_| change.differs) {
-            let _ = write!(text, "  (was {}, ends in {})", before.class.as_str(), ends_in(before));
+        let _ = write!(text, "{sign} {}: {}", it.subject(), said(it));
+        if let (Some(before), '~') = (&change.before, sign) {
+            let _ = write!(text, " (was {})", said(before));
         }
         text.push('\n');
     }

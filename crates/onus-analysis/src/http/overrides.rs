@@ -73,7 +73,11 @@ pub(crate) async fn apply(
     who: Who,
     body: Body,
 ) -> Result<Json<OverridesPlan>, Refusal> {
-    let OverridesRequest { overrides: asked, dry_run } = body.parse()?;
+    let OverridesRequest { overrides: asked, dry_run, source } = body.parse()?;
+    if source == OverrideSource::File && !dry_run {
+        let says = "source is file; the file is followed by itself, and only tried here (dry_run)";
+        return Err(Refusal::order(says));
+    }
     who.must_be(if dry_run { Role::Viewer } else { Role::Operator })?;
     if asked.len() > ORDERS_MAX {
         return Err(Refusal::order(format!("{} overrides; allowed is {ORDERS_MAX}", asked.len())));
@@ -96,7 +100,7 @@ pub(crate) async fn apply(
     // A quarter of a million edges take a while: not on a thread that serves others.
     let planned = tokio::task::spawn_blocking(move || {
         let book = planning.book();
-        let (changes, tried) = changes(&book.said.overrides, asked, now)?;
+        let (changes, tried) = changes(&book.said.overrides, asked, source, now)?;
         let mut tried = tried;
         tried.index(|name| book.names.find(name));
         let edges = replay(&book, &tried, &windows, now);
@@ -107,7 +111,7 @@ pub(crate) async fn apply(
     if !dry_run {
         let differing = changes.iter().filter(|change| change.differs);
         let set: Vec<_> =
-            differing.map(|change| Change::SetOverride(change.after.clone())).collect();
+            differing.filter_map(|change| change.after.clone().map(Change::SetOverride)).collect();
         if !set.is_empty() {
             analysis.change(set, who.name).await?;
         }
@@ -128,6 +132,7 @@ pub(crate) async fn apply(
 fn changes(
     holding: &Overrides,
     asked: Vec<OverrideRequest>,
+    source: OverrideSource,
     now: Millis,
 ) -> Result<(Vec<OverrideChange>, Overrides), String> {
     let mut tried = holding.clone();
@@ -135,9 +140,11 @@ fn changes(
     let mut changes = Vec::new();
     for (at, request) in asked.into_iter().enumerate() {
         let named = |why: String| format!("overrides[{at}]: {why}");
-        let after = Overrides::checked(request, OverrideSource::Api, now)
-            .map_err(|wrong| named(wrong.message))?;
-        tried.has_place_for(&after).map_err(named)?;
+        let after =
+            Overrides::checked(request, source, now).map_err(|wrong| named(wrong.message))?;
+        if source == OverrideSource::Api {
+            tried.has_place_for(&after).map_err(named)?;
+        }
         if after.expires <= now.0 {
             return Err(named(format!("expires is {}, which has passed", after.expires)));
         }
@@ -147,7 +154,14 @@ fn changes(
         let before = holding.get(&after.id).cloned();
         let differs = before.as_ref().is_none_or(|before| !after.says_as(before));
         tried.set(after.clone());
-        changes.push(OverrideChange { before, after, differs });
+        changes.push(OverrideChange { before, after: Some(after), differs });
+    }
+    // A file is all that it says.
+    let filed = holding.iter().filter(|it| it.source == source && source == OverrideSource::File);
+    for before in filed.filter(|it| !seen.contains(&it.id)) {
+        tried.drop(&before.id);
+        let before = Some(before.clone());
+        changes.push(OverrideChange { before, after: None, differs: true });
     }
     Ok((changes, tried))
 }

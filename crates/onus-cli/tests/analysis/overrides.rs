@@ -156,6 +156,14 @@ async fn a_watched_file_holds_and_a_bad_one_changes_nothing() {
     until("it is bad still", async || usable(&server, 0)).await;
     assert_eq!(classes(&server), ["fail-open"]);
 
+    // What the next text would change is asked before it is written.
+    let next = folder.path().join("next.yaml");
+    let next_shown = next.display().to_string();
+    fs::write(&next, file("fail-close").replace("recs", "other")).expect("it is written");
+    let plan = succeeds(&server.onus(&["overrides", "diff", "--watched", &next_shown]));
+    for part in ["+ checkout \u{2192} other: fail-close", "- checkout \u{2192} recs: fail-open"] {
+        assert!(plan.contains(part), "{part}: {plan}");
+    }
     fs::write(&path, file("fail-close")).expect("it is written");
     until("the good one holds", async || classes(&server) == ["fail-close"]).await;
     assert!(usable(&server, 1));
@@ -207,7 +215,7 @@ async fn a_dry_run_tells_what_the_last_hour_would_have_been() {
     assert_eq!(planned["claimed"], json!({"least": 100, "most": 120}), "{plan}");
     assert_eq!((&planned["retried"], &planned["suppressed"]), (&json!(120), &json!(0)), "{plan}");
     let text = succeeds(&server.onus(&["overrides", "diff", &shown]));
-    for part in ["+ checkout \u{2192} recs  fail-open", "100 to 120", "+120", "Nothing is set."] {
+    for part in ["+ checkout \u{2192} recs: fail-open", "100 to 120", "+120", "Nothing is set."] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!server.get("/api/v1/orders").1.contains("fail-open"), "nothing is set");

@@ -1,6 +1,9 @@
 //! Whatever is answered is counted, and counted once, whenever the process dies.
 
-use std::net::{SocketAddr, TcpListener};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use onus::report::Analysis;
@@ -54,6 +57,71 @@ fn counted(server: &Server) -> Vec<(String, u64, u64)> {
         })
     };
     SERVICES.iter().map(|&name| (name.to_owned(), of(name).0, of(name).1)).collect()
+}
+
+/// Sends report after report until nobody answers; tells of each answer, and then how many came.
+fn report_until_killed(url: &str, first: u64, answered: &mpsc::Sender<()>) -> u64 {
+    let mut sequence = first;
+    let address = url.trim_start_matches("http://");
+    loop {
+        let body = one_call(sequence);
+        let answer = || {
+            let mut stream = TcpStream::connect(address).ok()?;
+            let length = body.len();
+            let head = format!(
+                "POST /api/v1/reports HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+                 content-length: {length}\r\n\r\n"
+            );
+            stream.write_all((head + &body).as_bytes()).ok()?;
+            let mut text = String::new();
+            stream.read_to_string(&mut text).ok()?;
+            text.starts_with("HTTP/1.1 200").then_some(())
+        };
+        if answer().is_none() {
+            return sequence - first;
+        }
+        sequence += 1;
+        let _ = answered.send(());
+    }
+}
+
+fn one_call(sequence: u64) -> String {
+    let report = serde_json::json!({
+        "schema_version": 1, "service": "a", "instance": "1", "sequence": sequence, "at": 0,
+        "edges": [{"callee": "b", "procedure": "/", "counts": {"calls_ok": 1}}],
+    });
+    report.to_string()
+}
+
+#[tokio::test]
+async fn a_report_under_way_at_a_kill_counts_once() {
+    let folder = Folder::new();
+    let address = free_address().to_string();
+    let mut server = Server::start(&folder, &address, "");
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut stored = 0;
+    for _ in 0..10 {
+        let (sender, answered) = mpsc::channel();
+        let url = server.url.clone();
+        let reports = thread::spawn(move || report_until_killed(&url, stored + 1, &sender));
+        for _ in 0..random.u32(1..30) {
+            answered.recv().expect("a report is answered");
+        }
+        server.kill();
+        stored += reports.join().expect("it ends");
+        server = Server::start(&folder, &address, "");
+        let first = counted(&server)[0].1;
+        assert!(first == stored || first == stored + 1, "{first} of {stored}, seed {seed}");
+        // Whoever got no answer sends the same again.
+        stored += 1;
+        let (status, text) = server.post("/api/v1/reports", &one_call(stored));
+        assert_eq!(status, 200, "{text}");
+        let repeated = first == stored;
+        assert!(text.contains(&format!("\"repeated\":{repeated}")), "seed {seed}: {text}");
+        assert_eq!(counted(&server)[0].1, stored, "seed {seed}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
