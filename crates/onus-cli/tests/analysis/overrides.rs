@@ -92,12 +92,13 @@ async fn an_override_ends_at_its_second_with_the_analysis_and_without_it() {
         until("it ends", async || is(EdgeClass::Unknown).await).await;
         let took = since.elapsed();
         let after = seconds * second;
-        assert!(took + second / 10 >= after && took < after + second, "{took:?}");
+        // Not before its time, and not at the next tick, which is an hour away.
+        assert!(took + second / 10 >= after && took < after + 5 * second, "{took:?}");
     }
     server.kill();
     let since = Instant::now();
     until("it ends without the analysis", async || is(EdgeClass::Unknown).await).await;
-    assert!(since.elapsed() < 4 * second, "{:?}", since.elapsed());
+    assert!(since.elapsed() < 8 * second, "{:?}", since.elapsed());
 }
 
 fn file(class: &str) -> String {
