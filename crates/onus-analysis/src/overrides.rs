@@ -109,6 +109,9 @@ impl Overrides {
 
     /// Whether one of the API may be set beside those that hold.
     pub(crate) fn has_place_for(&self, it: &Override) -> Result<(), String> {
+        if it.expires <= it.made {
+            return Err(format!("expires is {}, which has passed", it.expires));
+        }
         if self.by_id.len() >= ORDERS_MAX && !self.by_id.contains_key(&it.id) {
             return Err(format!("there are {ORDERS_MAX} overrides; drop one first"));
         }
@@ -271,8 +274,11 @@ mod tests {
             why.contains("says fail-close of checkout \u{2192} recs /filed, and wins"),
             "{why}"
         );
-        let wider = Overrides::checked(asked(None, None, "unknown"), Api, NOW).unwrap();
+        let mut wider = Overrides::checked(asked(None, None, "unknown"), Api, NOW).unwrap();
         assert_eq!(overrides.has_place_for(&wider), Ok(()));
+        wider.expires = NOW.0;
+        let why = overrides.has_place_for(&wider).unwrap_err();
+        assert!(why.ends_with("which has passed"), "{why}");
     }
 
     #[test]

@@ -173,7 +173,9 @@ pub(crate) fn changes(
         .map(|request| Overrides::checked(request, OverrideSource::File, now))
         .collect();
     let asked = asked.map_err(|wrong| wrong.message)?;
-    let kept: HashSet<&str> = asked.iter().map(|it| &*it.id).collect();
+    // One whose end has been put into the past is as one that is taken out.
+    let kept: HashSet<&str> =
+        asked.iter().filter(|it| it.expires > now.0).map(|it| &*it.id).collect();
     let dropped = overrides
         .iter()
         .filter(|it| it.source == OverrideSource::File && !kept.contains(&*it.id))
@@ -259,6 +261,11 @@ overrides:
         assert_eq!(apply(GOOD, NOW), ["set alice", "set bob"]);
         assert_eq!(apply(GOOD, Millis(NOW.0 + 1)), Vec::<String>::new());
         assert_eq!(apply(&GOOD.replace("T-1", "T-2"), NOW), ["set alice"]);
+        assert_eq!(
+            apply(&GOOD.replace("2027-02-02", "2020-01-01"), NOW),
+            ["drop bob", "set alice"]
+        );
+        assert_eq!(apply(&GOOD.replace("T-1", "T-2"), NOW), ["set alice", "set bob"]);
         let first = &GOOD[..GOOD.find("- caller: shop/checkout\n  caller-proc").unwrap()];
         assert_eq!(apply(&first.replace("T-1", "T-2"), NOW), ["drop bob"]);
         // What has ended is not set again.

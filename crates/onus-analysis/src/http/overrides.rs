@@ -136,7 +136,7 @@ fn changes(
     now: Millis,
 ) -> Result<(Vec<OverrideChange>, Overrides), String> {
     let mut tried = holding.clone();
-    let mut seen = HashSet::new();
+    let (mut seen, mut kept) = (HashSet::new(), HashSet::new());
     let mut changes = Vec::new();
     for (at, request) in asked.into_iter().enumerate() {
         let named = |why: String| format!("overrides[{at}]: {why}");
@@ -145,12 +145,14 @@ fn changes(
         if source == OverrideSource::Api {
             tried.has_place_for(&after).map_err(named)?;
         }
-        if after.expires <= now.0 {
-            return Err(named(format!("expires is {}, which has passed", after.expires)));
-        }
         if !seen.insert(after.id.clone()) {
             return Err(named(format!("a second override of {}", after.subject())));
         }
+        // A file may keep what has ended, which is as if it were taken out.
+        if after.expires <= now.0 {
+            continue;
+        }
+        kept.insert(after.id.clone());
         let before = holding.get(&after.id).cloned();
         let differs = before.as_ref().is_none_or(|before| !after.says_as(before));
         tried.set(after.clone());
@@ -158,7 +160,7 @@ fn changes(
     }
     // A file is all that it says.
     let filed = holding.iter().filter(|it| it.source == source && source == OverrideSource::File);
-    for before in filed.filter(|it| !seen.contains(&it.id)) {
+    for before in filed.filter(|it| !kept.contains(&it.id)) {
         tried.drop(&before.id);
         let before = Some(before.clone());
         changes.push(OverrideChange { before, after: None, differs: true });
