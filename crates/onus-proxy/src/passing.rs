@@ -17,6 +17,9 @@ impl Passing {
     /// Makes a request ready for the next connection.
     pub(crate) fn through<B>(request: &mut Request<B>) -> Self {
         let is_connect = *request.method() == Method::CONNECT;
+        if !is_connect && !hop::is_any_of_connection(request.headers()) {
+            return Self { tunnel: None, is_connect };
+        }
         let tunnel = Tunnel::asked(request);
         match tunnel {
             Some(_) => hop::strip_but_upgrade(request.headers_mut()),

@@ -126,13 +126,12 @@ where
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let endpoint = self.endpoints.pick(trail).await?;
         let is_http2 = match self.protocol {
-            // A connection that is to be something else cannot be shared.
-            _ if request.headers().contains_key(UPGRADE) => false,
             Protocol::AsReceived => request.version() == Version::HTTP_2,
             Protocol::Http1 => false,
             Protocol::Http2 => true,
         };
-        if is_http2 {
+        // A connection that is to be something else cannot be shared.
+        if is_http2 && !request.headers().contains_key(UPGRADE) {
             to_http2(&mut request, endpoint.address);
             self.send_http2(&endpoint, request, trail).await
         } else {
