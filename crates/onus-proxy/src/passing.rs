@@ -29,15 +29,14 @@ impl Passing {
     }
 
     /// Makes its answer ready for the connection that it came from.
-    pub(crate) fn back<R>(self, mut response: Response<R>, tunnels: &Busy) -> Response<R> {
+    pub(crate) fn back<R>(self, response: &mut Response<R>, tunnels: &Busy) {
         if let Some(tunnel) = self.tunnel {
-            tunnel.open(self.is_connect, &mut response, tunnels);
+            tunnel.open(self.is_connect, response, tunnels);
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             hop::strip_but_upgrade(response.headers_mut());
         } else {
             hop::strip(response.headers_mut());
         }
-        response
     }
 }
