@@ -56,7 +56,7 @@ docs:
 bench *args:
     cargo bench --package onus-bench {{ args }}
 
-# the sidecar beside Envoy, HAProxy and nginx: a quarter of an hour, on a machine left alone
+# the sidecar beside Envoy, HAProxy and nginx: eleven minutes, on a machine left alone
 bench-peers *args:
     cargo build --profile dist --package onus-cli --package onus-bench --bin onus --bin onus-bench
     target/dist/onus-bench peers {{ args }}

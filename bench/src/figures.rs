@@ -17,13 +17,13 @@ pub fn are_of_this_toolchain() -> bool {
 /// Instructions of one core decision.
 pub const DECISION: u64 = 705;
 /// Instructions of the bare stack.
-pub const BARE: u64 = 1_382;
+pub const BARE: u64 = 1_381;
 /// Instructions of the stack with both layers where the hop may not retry.
-pub const LAYERED: u64 = 5_344;
+pub const LAYERED: u64 = 4_753;
 /// Instructions of the stack with both layers where the hop may retry.
-pub const LAYERED_RETRYABLE: u64 = 6_745;
+pub const LAYERED_RETRYABLE: u64 = 6_149;
 /// Instructions of a unary gRPC call through the stack with both layers where the hop may not retry.
-pub const GRPC: u64 = 8_969;
+pub const GRPC: u64 = 8_377;
 /// Instructions of a lookup by token.
 pub const BY_TOKEN: u64 = 51;
 /// Instructions of a lookup by id.

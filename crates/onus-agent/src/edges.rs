@@ -262,12 +262,30 @@ impl Edge {
     }
 }
 
+/// Where an edge is found. Most are never configured anew, and a look at what may be replaced costs
+/// ten times as much.
+#[derive(Debug)]
+struct Place {
+    first: Arc<Edge>,
+    anew: OnceLock<ArcSwap<Edge>>,
+}
+
+impl Place {
+    fn load(&self) -> Arc<Edge> {
+        self.anew.get().map_or_else(|| self.first.clone(), ArcSwap::load_full)
+    }
+
+    fn store(&self, edge: Arc<Edge>) {
+        self.anew.get_or_init(|| ArcSwap::new(edge.clone())).store(edge);
+    }
+}
+
 /// All edges of a service.
 #[derive(Debug)]
 pub(crate) struct EdgeTable {
     ids: papaya::HashMap<EdgeKey, EdgeId, RandomState>,
     /// One place for each edge, filled from the front; read without a lock.
-    edges: Box<[OnceLock<ArcSwap<Edge>>]>,
+    edges: Box<[OnceLock<Place>]>,
     /// How many places there are for edges that share nothing.
     limit: usize,
     /// How many places are taken; locked while an edge is added.
@@ -310,12 +328,12 @@ impl EdgeTable {
     }
 
     pub(crate) fn get(&self, id: EdgeId) -> Option<Arc<Edge>> {
-        self.edges.get(id.0 as usize)?.get().map(ArcSwap::load_full)
+        self.edges.get(id.0 as usize)?.get().map(Place::load)
     }
 
     /// The edges that exist.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<Edge>> {
-        self.edges.iter().map_while(OnceLock::get).map(ArcSwap::load_full)
+        self.edges.iter().map_while(OnceLock::get).map(Place::load)
     }
 
     /// Takes other rules over, for the edges that exist too. Calls under way keep to theirs.
@@ -386,7 +404,7 @@ impl EdgeTable {
         let rules = all.iter().find(|rules| *rules.callee == *name.callee).unwrap_or(&unnamed);
         let given = self.given(&name);
         let edge = Arc::new(Edge::new(id, key, rules, &name.procedure, given, now));
-        self.edges[*len].get_or_init(|| ArcSwap::new(edge.clone()));
+        self.edges[*len].get_or_init(|| Place { first: edge.clone(), anew: OnceLock::new() });
         self.ids.pin().insert(key, id);
         *len += 1;
         edge

@@ -4,18 +4,17 @@
 use http::{HeaderMap, HeaderValue};
 
 use crate::correlator::Token;
-use crate::wire::{TRACEPARENT, TRACESTATE};
+use crate::wire::{TRACEPARENT, TRACESTATE, line};
 
 /// The trace id of a valid `traceparent`.
 #[must_use]
 pub fn trace_id(headers: &HeaderMap) -> Option<[u8; 16]> {
-    let mut lines = headers.get_all(&TRACEPARENT).iter();
-    let line = lines.next()?.as_bytes();
+    let first = line(headers, &TRACEPARENT)?.as_bytes();
     // Several lines are none, as the standard says.
-    if lines.next().is_some() {
+    if headers.get_all(&TRACEPARENT).iter().nth(1).is_some() {
         return None;
     }
-    let (fields, rest) = line.split_first_chunk::<55>()?;
+    let (fields, rest) = first.split_first_chunk::<55>()?;
     let [version] = hex(&fields[..2])?;
     let trace_id: [u8; 16] = hex(&fields[3..35])?;
     let parent_id: [u8; 8] = hex(&fields[36..52])?;
@@ -37,13 +36,14 @@ pub fn read_token(headers: &HeaderMap) -> Option<Token> {
 /// host. The standard's limits of 32 members and 512 characters hold: members of more than 128
 /// characters go first, then the last ones.
 pub fn insert_token(headers: &mut HeaderMap, token: Token) {
-    let own = [KEY.as_bytes(), b"=", &token.text()].concat();
-    let kept = kept(headers, own.len());
-    let others = members(headers).filter(|member| value_of(member).is_none());
-    let mut text = own;
-    for (member, _) in others.zip(kept).filter(|(_, kept)| *kept) {
-        text.push(b',');
-        text.extend_from_slice(member);
+    let mut text = [KEY.as_bytes(), b"=", &token.text()].concat();
+    if line(headers, &TRACESTATE).is_some() {
+        let kept = kept(headers, text.len());
+        let others = members(headers).filter(|member| value_of(member).is_none());
+        for (member, _) in others.zip(kept).filter(|(_, kept)| *kept) {
+            text.push(b',');
+            text.extend_from_slice(member);
+        }
     }
     // Pieces of header values with a comma between them are a header value.
     if let Ok(mut value) = HeaderValue::try_from(text) {

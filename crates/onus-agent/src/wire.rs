@@ -32,7 +32,8 @@ pub use veto::{write_should_not_retry, write_vetoes};
 /// The first line of that name. Most blocks are small, and to compare a few names costs less than to
 /// hash the one that is looked for.
 #[inline]
-pub(crate) fn line<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+#[must_use]
+pub fn line<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     match headers.len() {
         0 => None,
         1..=FEW => headers.iter().find_map(|(other, value)| (other == name).then_some(value)),

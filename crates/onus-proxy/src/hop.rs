@@ -8,9 +8,14 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 /// Takes out the fields of the connection, those that `connection` names included (RFC 9110,
 /// section 7.6.1). `te: trailers` stays: gRPC asks for it, and trailers are passed on.
 pub(crate) fn strip(headers: &mut HeaderMap) {
-    if headers.keys().any(is_of_connection) {
+    if is_any_of_connection(headers) {
         strip_some(headers);
     }
+}
+
+/// Whether there is anything to strip.
+pub(crate) fn is_any_of_connection(headers: &HeaderMap) -> bool {
+    headers.keys().any(is_of_connection)
 }
 
 /// [`strip`] for a request that asks to upgrade its connection: that is asked of the next one too.

@@ -61,13 +61,13 @@ impl Service<Request<Incoming>> for Application {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         // Boxed, because the futures of hyper's connections have no name.
-        Box::pin(ask(self.0.clone(), request))
+        Box::pin(ask(self.0.clone(), Box::new(request)))
     }
 }
 
 async fn ask(
     state: Arc<State>,
-    mut request: Request<Incoming>,
+    mut request: Box<Request<Incoming>>,
 ) -> Result<Response<AnswerBody<PoolBody<Incoming>>>, Infallible> {
     let grpc = is_grpc(request.headers());
     if let Err(error) = refuse_ambiguous(&request) {
@@ -78,8 +78,9 @@ async fn ask(
     }
     let passing = Passing::through(&mut request);
     Ok(match state.app.clone().send(request, Attempt::FIRST, None).await {
-        Ok(response) => {
-            passing.back(response, &state.tunnels).map(|body| AnswerBody::Callee { body })
+        Ok(mut response) => {
+            passing.back(&mut response, &state.tunnels);
+            response.map(|body| AnswerBody::Callee { body })
         }
         Err(error) => OwnError::from(&error).answer(grpc),
     })

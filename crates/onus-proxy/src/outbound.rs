@@ -165,8 +165,9 @@ impl Front for Outbound {
         };
         let passing = Passing::through(&mut request);
         Ok(match callee.call(request).await {
-            Ok(response) => {
-                passing.back(response, &self.state.tunnels).map(|body| AnswerBody::Callee { body })
+            Ok(mut response) => {
+                passing.back(&mut response, &self.state.tunnels);
+                response.map(|body| AnswerBody::Callee { body })
             }
             Err(error) => OwnError::from(&error).answer(grpc),
         })

@@ -17,6 +17,9 @@ impl Passing {
     /// Makes a request ready for the next connection.
     pub(crate) fn through<B>(request: &mut Request<B>) -> Self {
         let is_connect = *request.method() == Method::CONNECT;
+        if !is_connect && !hop::is_any_of_connection(request.headers()) {
+            return Self { tunnel: None, is_connect };
+        }
         let tunnel = Tunnel::asked(request);
         match tunnel {
             Some(_) => hop::strip_but_upgrade(request.headers_mut()),
@@ -26,15 +29,14 @@ impl Passing {
     }
 
     /// Makes its answer ready for the connection that it came from.
-    pub(crate) fn back<R>(self, mut response: Response<R>, tunnels: &Busy) -> Response<R> {
+    pub(crate) fn back<R>(self, response: &mut Response<R>, tunnels: &Busy) {
         if let Some(tunnel) = self.tunnel {
-            tunnel.open(self.is_connect, &mut response, tunnels);
+            tunnel.open(self.is_connect, response, tunnels);
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             hop::strip_but_upgrade(response.headers_mut());
         } else {
             hop::strip(response.headers_mut());
         }
-        response
     }
 }

@@ -1,6 +1,6 @@
 //! Requests that are refused because two readers could understand them in two ways.
 
-use http::header::{HOST, HeaderValue, TRANSFER_ENCODING};
+use http::header::{HOST, TRANSFER_ENCODING};
 use http::{Request, Version};
 
 use crate::answer::OwnError;
@@ -10,32 +10,34 @@ use crate::answer::OwnError;
 /// What the parser of the connection refuses does not come here: lengths that contradict each
 /// other, a length beside chunks, characters that belong in no header.
 pub(crate) fn refuse_ambiguous<B>(request: &Request<B>) -> Result<(), OwnError> {
-    let headers = request.headers();
-    let mut hosts = headers.get_all(HOST).iter();
+    let (mut host, mut coding) = (None, None);
+    for (name, value) in request.headers() {
+        if *name == HOST && host.replace(value).is_some() {
+            return Err(OwnError::malformed("the request has two Host fields"));
+        }
+        if *name == TRANSFER_ENCODING {
+            let is_chunked = value.as_bytes().eq_ignore_ascii_case(b"chunked");
+            if !is_chunked || coding.replace(value).is_some() {
+                let detail = "the request has a transfer coding beside plain chunks";
+                return Err(OwnError::malformed(detail));
+            }
+        }
+    }
     let authority = request.uri().authority();
-    match (hosts.next(), hosts.next()) {
-        (_, Some(_)) => return Err(OwnError::malformed("the request has two Host fields")),
+    match host {
         // With an authority in an HTTP/1.1 target, that counts and the Host is replaced.
-        (Some(host), None) if request.version() == Version::HTTP_2 => {
+        Some(host) if request.version() == Version::HTTP_2 => {
             let same = |name: &str| host.as_bytes().eq_ignore_ascii_case(name.as_bytes());
             if !authority.is_some_and(|authority| same(authority.as_str())) {
                 return Err(OwnError::malformed("the request has a Host beside its :authority"));
             }
         }
-        (None, None) if authority.is_none() && request.version() == Version::HTTP_11 => {
+        None if authority.is_none() && request.version() == Version::HTTP_11 => {
             return Err(OwnError::malformed("the request has no Host"));
         }
-        (_, None) => {}
+        Some(_) | None => {}
     }
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
-    match (codings.next(), codings.next()) {
-        (None, _) => Ok(()),
-        (Some(only), None) if is_chunked(only) => Ok(()),
-        (Some(_), _) => {
-            Err(OwnError::malformed("the request has a transfer coding beside plain chunks"))
-        }
-    }
+    Ok(())
 }
 
 #[cfg(test)]

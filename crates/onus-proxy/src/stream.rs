@@ -52,7 +52,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        write_pieces(Pin::new(&mut self.stream), cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -106,7 +106,7 @@ impl AsyncWrite for Stream {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Plain(stream) => write_pieces(Pin::new(stream), cx, bufs),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
@@ -133,6 +133,32 @@ impl AsyncWrite for Stream {
     }
 }
 
+/// Writes pieces as one where that costs less: to read a list of them takes the kernel a good part
+/// of the time that it needs to send a small message.
+fn write_pieces<S: AsyncWrite>(
+    stream: Pin<&mut S>,
+    cx: &mut Context<'_>,
+    pieces: &[io::IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    if let [only] = pieces {
+        return stream.poll_write(cx, only);
+    }
+    let mut whole = [0; SMALL];
+    let mut rest = &mut whole[..];
+    for piece in pieces {
+        let Some((room, behind)) = rest.split_at_mut_checked(piece.len()) else {
+            return stream.poll_write_vectored(cx, pieces);
+        };
+        room.copy_from_slice(piece);
+        rest = behind;
+    }
+    let filled = SMALL - rest.len();
+    stream.poll_write(cx, &whole[..filled])
+}
+
+/// The most bytes that are put together.
+const SMALL: usize = 1024;
+
 /// Whether a client begins with HTTP/2; nothing of what it sends is taken.
 pub(crate) async fn begins_with_http2(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; PREFACE.len()];
@@ -149,3 +175,82 @@ pub(crate) async fn begins_with_http2(stream: &TcpStream) -> io::Result<bool> {
 
 /// As much of the preface as tells it from every method.
 const PREFACE: &[u8; 4] = b"PRI ";
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Takes so many bytes at once.
+    struct Socket {
+        at_once: usize,
+        taken: Vec<u8>,
+        lists: u32,
+    }
+
+    impl AsyncWrite for Socket {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let taken = buf.len().min(self.at_once);
+            self.taken.extend(&buf[..taken]);
+            Poll::Ready(Ok(taken))
+        }
+
+        fn poll_write_vectored(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            bufs: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            self.lists += 1;
+            let whole: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
+            self.poll_write(cx, &whole)
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn small_pieces_are_written_as_one_and_large_ones_as_a_list() {
+        fn check(lens: &[usize], at_once: usize, lists: u32) {
+            let text: Vec<u8> = (0..=u8::MAX).cycle().take(lens.iter().sum()).collect();
+            let mut rest = &text[..];
+            let pieces: Vec<_> = lens
+                .iter()
+                .map(|&len| {
+                    let (piece, behind) = rest.split_at(len);
+                    rest = behind;
+                    IoSlice::new(piece)
+                })
+                .collect();
+            let mut socket = Socket { at_once, taken: Vec::new(), lists: 0 };
+            let mut cx = Context::from_waker(Waker::noop());
+            let written = write_pieces(Pin::new(&mut socket), &mut cx, &pieces);
+            let Poll::Ready(Ok(written)) = written else { panic!("{lens:?}: {written:?}") };
+            assert_eq!(written, text.len().min(at_once), "{lens:?}");
+            assert_eq!(socket.taken, text[..written], "{lens:?}");
+            assert_eq!(socket.lists, lists, "{lens:?}");
+        }
+        const ALL: usize = usize::MAX;
+        check(&[], ALL, 0);
+        check(&[5], ALL, 0);
+        check(&[100_000], ALL, 0);
+        check(&[88, 12], ALL, 0);
+        check(&[88, 0, 12, 7], ALL, 0);
+        check(&[88, 12], 90, 0);
+        check(&[SMALL - 12, 12], ALL, 0);
+        check(&[SMALL - 12, 13], ALL, 1);
+        check(&[88, 65_536], ALL, 1);
+        check(&[88, 65_536], 1_000, 1);
+    }
+}

@@ -4,8 +4,8 @@
 use std::iter;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use onus_agent::{Agent, Inbound, Mode, trace_context};
+use http::{HeaderMap, HeaderName};
+use onus_agent::{Agent, Inbound, Mode, trace_context, wire};
 
 use crate::clock::Clock;
 
@@ -62,8 +62,9 @@ impl Correlation {
     /// The values of the id headers; one that is there twice says nothing.
     fn values<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
         self.ids.iter().filter_map(|name| {
-            let mut values = headers.get_all(name).iter().map(HeaderValue::as_bytes);
-            values.next().filter(|value| !value.is_empty() && values.next().is_none())
+            let value = wire::line(headers, name)?.as_bytes();
+            let is_only = headers.get_all(name).iter().nth(1).is_none();
+            (!value.is_empty() && is_only).then_some(value)
         })
     }
 }

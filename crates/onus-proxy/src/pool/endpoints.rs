@@ -75,7 +75,9 @@ impl<B> Endpoints<B> {
         match self.pick_known(trail) {
             Some(endpoint) => Ok(endpoint),
             None => {
-                self.resolve(RESOLVE_AGAIN).await.map_err(|source| self.unresolved(source))?;
+                // Boxed: the future of every request has room for it else.
+                let resolved = Box::pin(self.resolve(RESOLVE_AGAIN)).await;
+                resolved.map_err(|source| self.unresolved(source))?;
                 self.pick_known(trail).ok_or_else(|| self.unresolved(nothing_found()))
             }
         }

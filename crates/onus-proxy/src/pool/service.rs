@@ -73,10 +73,11 @@ where
         Self(shared)
     }
 
-    /// Sends a request over a connection that is free, or a new one.
+    /// Sends a request over a connection that is free, or a new one. The request is boxed, because it
+    /// is large and each future that has it on the way moves it twice.
     pub(crate) async fn send(
         self,
-        request: Request<B>,
+        request: Box<Request<B>>,
         attempt: Attempt,
         trail: Option<Arc<Trail>>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
@@ -121,20 +122,20 @@ where
 {
     async fn send(
         &self,
-        mut request: Request<B>,
+        mut request: Box<Request<B>>,
         trail: Option<&Trail>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let endpoint = self.endpoints.pick(trail).await?;
         let is_http2 = match self.protocol {
-            // A connection that is to be something else cannot be shared.
-            _ if request.headers().contains_key(UPGRADE) => false,
             Protocol::AsReceived => request.version() == Version::HTTP_2,
             Protocol::Http1 => false,
             Protocol::Http2 => true,
         };
-        if is_http2 {
+        // A connection that is to be something else cannot be shared.
+        if is_http2 && !request.headers().contains_key(UPGRADE) {
             to_http2(&mut request, endpoint.address);
-            self.send_http2(&endpoint, request, trail).await
+            // Boxed: it is large, and the future of every request has room for it else.
+            Box::pin(self.send_http2(&endpoint, *request, trail)).await
         } else {
             to_http1(&mut request);
             let request = request.map(|body| Sent::Plain { body });
@@ -367,7 +368,7 @@ where
     fn call(&mut self, request: Request<ReplayBody<B>>) -> Self::Future {
         let (attempt, trail) = (request.body().attempt(), request.body().trail().cloned());
         // Boxed, because the futures of hyper's connections have no name.
-        Box::pin(self.clone().send(request, attempt, trail))
+        Box::pin(self.clone().send(Box::new(request), attempt, trail))
     }
 }
 
