@@ -121,6 +121,7 @@ fn router(analysis: Analysis) -> Router {
         .route("/livez", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(metrics::scrape))
+        .route("/openapi.json", get(health::openapi))
         .route("/api/v1/reports", post(reports::take))
         .route("/api/v1/classes", get(classes::page))
         .route("/api/v1/edges", get(edges::page))

@@ -8,6 +8,7 @@ use crate::report::EdgePolicyFacts;
 
 /// Edges, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EdgePage {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -20,6 +21,7 @@ pub struct EdgePage {
 
 /// One edge, with all that is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EdgeFigures {
     /// The service that calls.
     pub caller: String,

@@ -6,6 +6,7 @@ use crate::counts::EdgeCounts;
 
 /// How far and how large a retry storm may get, for each service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RadiusPage {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -15,6 +16,7 @@ pub struct RadiusPage {
 
 /// The storm below one service, over every single culprit that fails persistently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Radius {
     /// The service.
     pub service: String,
@@ -30,6 +32,7 @@ pub struct Radius {
 
 /// How far and how large a storm may get.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Storm {
     /// The most hops on one path that multiply requests.
     pub radius: u32,
@@ -46,6 +49,7 @@ pub struct Storm {
 
 /// Services and the calls between them, with what is known of each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GraphPage {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -58,6 +62,7 @@ pub struct GraphPage {
 
 /// The calls of one service to another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// The service that calls.
     pub caller: String,
@@ -71,6 +76,7 @@ pub struct GraphEdge {
 
 /// What was counted and prevented in a window of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Incident {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -96,6 +102,7 @@ pub struct Incident {
 
 /// One minute of all edges together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Minute {
     /// Its begin, in milliseconds since 1970.
     pub at: u64,
@@ -111,6 +118,7 @@ pub struct Minute {
 
 /// One pair of services in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IncidentEdge {
     /// The service that calls.
     pub caller: String,
@@ -124,6 +132,7 @@ pub struct IncidentEdge {
 
 /// One root in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IncidentRoot {
     /// The service.
     pub service: String,
@@ -138,6 +147,7 @@ pub struct IncidentRoot {
 /// Requests that were prevented, by what is assumed of the failures; the truth lies between the
 /// first two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Prevention {
     /// Every attempt fails by itself.
     pub independent: f64,
@@ -149,6 +159,7 @@ pub struct Prevention {
 
 /// How many suppressed retries would have succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FalseSuppression {
     /// Retries made that were suppressed, or would have been.
     pub tried: u64,

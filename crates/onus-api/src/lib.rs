@@ -13,6 +13,7 @@ mod counts;
 mod edges;
 mod incident;
 mod now;
+mod openapi;
 mod orders;
 mod problem;
 mod report;
@@ -25,9 +26,11 @@ pub use incident::{
     Prevention, Radius, RadiusPage, Storm,
 };
 pub use now::{EdgeNow, ServiceNow, Snapshot};
+pub use openapi::{AGENT_OPENAPI, ANALYSIS_OPENAPI};
 pub use orders::{
-    Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideChange, OverrideRequest,
-    OverrideSource, OverridesPlan, OverridesRequest, Range, ReplayedEdge, SwitchRequest,
+    Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideChange, OverrideDrop,
+    OverrideRequest, OverrideSource, OverridesPlan, OverridesRequest, Range, ReplayedEdge,
+    SwitchRequest,
 };
 pub use problem::Problem;
 pub use report::{Accepted, EdgeDelta, EdgePolicyFacts, ProcedureDelta, Report, ServiceFacts};

@@ -7,6 +7,7 @@ use crate::report::{EdgePolicyFacts, ServiceFacts};
 
 /// How a mesh, or what one process sees of it, is at this moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Snapshot {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -22,6 +23,7 @@ pub struct Snapshot {
 
 /// A service, all processes and procedures together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServiceNow {
     /// Its name.
     pub service: String,
@@ -40,6 +42,7 @@ pub struct ServiceNow {
 
 /// The calls of one service to another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EdgeNow {
     /// The service that calls.
     pub caller: String,

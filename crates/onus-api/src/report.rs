@@ -9,6 +9,7 @@ use crate::counts::{EdgeCounts, ProcedureCounts};
 /// A process numbers its reports from 1. One that is sent again has the same number and the same
 /// content, and is ignored; a number that is left out is a report that was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION) of the sender.
     pub schema_version: u32,
@@ -33,6 +34,7 @@ pub struct Report {
 
 /// What a service is doing, as it is and not as it was counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServiceFacts {
     /// `off`, `observe` or `enforce`.
@@ -47,6 +49,7 @@ pub struct ServiceFacts {
 
 /// What was counted on one edge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EdgeDelta {
     /// The procedure that was served; empty for calls that no request made.
     #[serde(default)]
@@ -64,6 +67,7 @@ pub struct EdgeDelta {
 
 /// The retries that may be made on an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct EdgePolicyFacts {
     /// The most attempts of a call that Onus makes; 0 or 1 without retries.
@@ -86,6 +90,7 @@ pub struct EdgePolicyFacts {
 
 /// What was counted in one procedure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcedureDelta {
     /// The procedure.
     pub procedure: String,
@@ -95,6 +100,7 @@ pub struct ProcedureDelta {
 
 /// The answer to a report that is stored: it is on disk, and will be counted once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accepted {
     /// The number of the last report that is stored.
     pub sequence: u64,

@@ -87,7 +87,7 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
 }
 
 /// Serves what operators of the service talk to.
-async fn admin(service: &Service) -> SocketAddr {
+pub(crate) async fn admin(service: &Service) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it has an address");
     let admin = service.onus.admin().token("a-token-of-the-mesh");

@@ -4,11 +4,13 @@
 mod backup;
 mod config;
 mod levers;
+mod openapi;
 mod overrides;
 mod people;
 mod promql;
 mod refused;
 mod restarts;
+mod schema;
 mod server;
 mod service;
 mod store;

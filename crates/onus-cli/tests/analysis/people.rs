@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::server::{Folder, Server, until};
 
 /// 100 requests: C alone retries, B and A are stopped by its claim.
-fn chain(server: &Server) {
+pub(crate) fn chain(server: &Server) {
     let hop = |callee: &str, retries: u64, suppressed: u64| {
         json!([{
             "caller_procedure": "GET /", "callee": callee, "procedure": "GET /",

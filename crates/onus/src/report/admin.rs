@@ -12,6 +12,7 @@
 //! | | |
 //! |---|---|
 //! | `GET /livez`, `GET /version` | |
+//! | `GET /openapi.json` | all of this for tools, as OpenAPI 3.1 |
 //! | `GET /metrics` | the agent's metrics, as OpenMetrics |
 //! | `GET /api/v1/now` | what the service sees: counts since its start, for `onus now --agents` |
 //! | `POST /api/v1/switch` | throws a switch as an administrator: a mode, a shield; what it does not name says nothing any more |
@@ -29,7 +30,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, Full, Limited};
 use onus_agent::Source;
-use onus_api::{Problem, SwitchOrder, SwitchRequest};
+use onus_api::{AGENT_OPENAPI, Problem, SwitchOrder, SwitchRequest};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -106,6 +107,7 @@ impl AdminService {
                 }
             }
             "/api/v1/now" => json(&snapshot::of(&self.onus)),
+            "/openapi.json" => answer(StatusCode::OK, "application/json", AGENT_OPENAPI),
             _ => problem(404, "not-found", "there is nothing here", "see /api/v1/now and /metrics"),
         }
     }
