@@ -128,6 +128,7 @@ fn router(analysis: Analysis) -> Router {
         .route("/api/v1/graph", get(storms::graph))
         .route("/api/v1/incident", get(storms::incident))
         .route("/api/v1/radius", get(storms::radius))
+        .route("/api/v1/window", get(storms::window))
         .route("/api/v1/now", get(now::snapshot))
         .route("/api/v1/orders", get(orders::all).post(orders::order))
         .route("/api/v1/overrides", post(overrides::set))

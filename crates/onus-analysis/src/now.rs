@@ -6,6 +6,7 @@ use onus_api::{EdgeNow, ProcedureCounts, SCHEMA_VERSION, ServiceNow, Snapshot};
 
 use crate::book::Book;
 use crate::clock::Millis;
+use crate::gaps;
 
 /// A process that was silent for longer has ended, or is cut off.
 const SILENT_MILLIS: u64 = 60_000;
@@ -59,5 +60,7 @@ pub(crate) fn snapshot(book: &Book, now: Millis) -> Snapshot {
                 ..edge
             })
             .collect(),
+        missing: gaps::missing(book),
+        elsewhere: Vec::new(),
     }
 }

@@ -17,6 +17,12 @@ pub struct EdgePage {
     /// How to ask for those that follow; `None` at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// What is not in these figures, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the callers which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
 }
 
 /// One edge, with all that is known of it.
@@ -33,9 +39,9 @@ pub struct EdgeFigures {
     pub procedure: String,
     /// What was counted since the edge is known, by all processes of the caller.
     pub counts: EdgeCounts,
-    /// What was counted in the last while.
+    /// What was counted in the last while, or in the window that was asked for.
     pub recent: EdgeCounts,
-    /// How long that while was.
+    /// How long that while was; of a window, the minutes that are kept.
     pub recent_seconds: f64,
     /// The retries that may be made.
     pub policy: EdgePolicyFacts,

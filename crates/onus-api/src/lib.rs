@@ -23,7 +23,7 @@ pub use counts::{EdgeCounts, ProcedureCounts};
 pub use edges::{EdgeFigures, EdgePage};
 pub use incident::{
     FalseSuppression, GraphEdge, GraphPage, Incident, IncidentEdge, IncidentRoot, Minute,
-    Prevention, Radius, RadiusPage, Storm,
+    Prevention, Radius, RadiusPage, Storm, Window, WindowPair,
 };
 pub use now::{EdgeNow, ServiceNow, Snapshot};
 pub use openapi::{AGENT_OPENAPI, ANALYSIS_OPENAPI};

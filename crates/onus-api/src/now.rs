@@ -19,6 +19,12 @@ pub struct Snapshot {
     pub services: Vec<ServiceNow>,
     /// The calls between services, all procedures together.
     pub edges: Vec<EdgeNow>,
+    /// What is not in these figures, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the callers which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
 }
 
 /// A service, all processes and procedures together.
@@ -83,6 +89,7 @@ impl Snapshot {
         self.schema_version = self.schema_version.max(other.schema_version);
         self.at = self.at.max(other.at);
         self.seconds = self.seconds.max(other.seconds);
+        self.missing.extend(other.missing);
         for service in other.services {
             match self.services.iter_mut().find(|it| it.service == service.service) {
                 Some(own) => own.add(service),

@@ -232,15 +232,21 @@ pub struct OrderRequest {
     pub why: String,
 }
 
-/// A switch that is thrown at one process: what it does not name says nothing any more.
+/// A switch that is thrown at one process: what it does not name stays as it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SwitchRequest {
-    /// `off`, `observe`, `enforce`, or `enforce 25%`.
+    /// The service that is meant, `*` for all of them: a process of another one refuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// `off`, `observe`, `enforce`, or `enforce 25%`; `none` takes the order of a mode back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// How long the shield holds; zero takes down one that the analysis has put up.
+    /// How long the mode holds; without end where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode_seconds: Option<u64>,
+    /// How long the shield holds; zero takes down one that the analysis has put up as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shield_seconds: Option<u64>,
     /// Who says so.
@@ -275,6 +281,12 @@ pub struct Orders {
     pub overrides: Vec<Override>,
     /// Modes and shields.
     pub orders: Vec<Order>,
+    /// What is not in it, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the services which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
 }
 
 /// The newest lines of the audit log, newest first.

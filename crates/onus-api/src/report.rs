@@ -86,6 +86,14 @@ pub struct EdgePolicyFacts {
     pub foreign_retries: bool,
     /// Whether a method that is not idempotent may be retried.
     pub unsafe_methods: bool,
+    /// Nothing of this is known, as whoever counted does not tell policies.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unknown: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What was counted in one procedure.

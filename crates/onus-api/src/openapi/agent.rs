@@ -2,7 +2,7 @@
 
 use super::AGENT_OPENAPI;
 use super::document::{Answer, Api, get, of, post};
-use crate::{Snapshot, SwitchRequest};
+use crate::{Orders, Snapshot, SwitchRequest};
 
 #[test]
 fn the_document_of_agents_is_that_of_their_types() {
@@ -24,6 +24,7 @@ fn the_document_of_agents_is_that_of_their_types() {
                 Answer::Text("application/openmetrics-text"),
             ),
             get("/api/v1/now", "now", "What it has counted since its start.", snapshot()),
+            get("/api/v1/orders", "orders", "What was switched here.", Answer::Json(of::<Orders>)),
             post("/api/v1/switch", "switch", switch, of::<SwitchRequest>, snapshot())
                 .role("operator"),
         ]),

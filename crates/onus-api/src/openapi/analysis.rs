@@ -6,7 +6,7 @@ use super::ANALYSIS_OPENAPI;
 use super::document::{Answer, Api, Route, get, of, post};
 use crate::{
     Accepted, Audit, ClassPage, EdgePage, GraphPage, Incident, OrderRequest, Orders, OverrideDrop,
-    OverrideRequest, OverridesPlan, OverridesRequest, RadiusPage, Report, Snapshot,
+    OverrideRequest, OverridesPlan, OverridesRequest, RadiusPage, Report, Snapshot, Window,
 };
 
 const ELSEWHERE: (&str, &str) = ("307", "Another analysis has the callers of this service.");
@@ -66,6 +66,8 @@ fn of_readers() -> Vec<Route> {
         get("/api/v1/edges", "edges", "Edges with counts and classes.", edges)
             .text("caller", "Only the calls of this service.")
             .text("callee", "Only the calls to this service.")
+            .number("from", "Counts of a window, such as that of an incident; with `to`.")
+            .number("to", "Its end; now without it.")
             .number("after", "How many edges to leave out: `next` of the page before.")
             .number("limit", "The most edges of the page, up to 10,000."),
         get("/api/v1/now", "now", "How the mesh is.", Answer::Json(of::<Snapshot>)),
@@ -73,6 +75,9 @@ fn of_readers() -> Vec<Route> {
         get("/api/v1/radius", "radius", "How far a retry storm may reach.", radius)
             .text("service", "Below this service, with advice."),
         get("/api/v1/incident", "incident", "A window of time.", Answer::Json(of::<Incident>))
+            .number("from", "Its begin, in milliseconds since 1970; an hour ago without it.")
+            .number("to", "Its end; now without it."),
+        get("/api/v1/window", "window", "Its counts by pair.", Answer::Json(of::<Window>))
             .number("from", "Its begin, in milliseconds since 1970; an hour ago without it.")
             .number("to", "Its end; now without it."),
         get("/api/v1/orders", "orders", "All that operators say.", Answer::Json(of::<Orders>)),
@@ -94,7 +99,8 @@ fn of_operators() -> Vec<Route> {
             of::<OrderRequest>,
             orders(),
         )
-        .role("operator"),
+        .role("operator")
+        .also(&[ELSEWHERE]),
         post(
             "/api/v1/overrides",
             "override",
@@ -102,7 +108,8 @@ fn of_operators() -> Vec<Route> {
             of::<OverrideRequest>,
             orders(),
         )
-        .role("operator"),
+        .role("operator")
+        .also(&[ELSEWHERE]),
         post(
             "/api/v1/overrides/apply",
             "apply",

@@ -60,7 +60,7 @@ pub(super) fn summary(incident: &Incident) -> Vec<(&'static str, String)> {
             100.0 * wrong.interval.1,
         ),
     };
-    Vec::from([
+    let mut lines = Vec::from([
         ("Failures", span),
         ("Origin", incident.origin.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("Failed calls", count(failed as f64)),
@@ -68,7 +68,9 @@ pub(super) fn summary(incident: &Incident) -> Vec<(&'static str, String)> {
         ("Retries that direct callers did not make", count(incident.direct)),
         ("Requests prevented in all of the mesh", interval(&incident.total)),
         ("Suppressed retries", cost),
-    ])
+    ]);
+    lines.extend(incident.missing.iter().map(|what| ("Not in these figures", what.clone())));
+    lines
 }
 
 #[cfg(test)]

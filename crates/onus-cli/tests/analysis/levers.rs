@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::server::{Folder, Server, body, until};
 use super::service::{Broken, Service};
 
-fn shield_left(service: &Service) -> Duration {
+pub(crate) fn shield_left(service: &Service) -> Duration {
     let agent = service.onus.agent();
     // The shield is set by the clock of the layers, which began after this one's zero.
     agent.shield_left(onus_agent::Timestamp::ZERO)
@@ -40,7 +40,7 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
     assert!(shield_left(&cart).is_zero());
 
     let arguments = ["off", "--all", "--reason", "incident 42", "--who", "bob"];
-    assert!(succeeds(&server.onus(&arguments)).contains("all services is off"));
+    assert!(succeeds(&server.onus(&arguments)).contains("all services is off until"));
     until("both are off", async || {
         [&checkout, &cart].iter().all(|service| service.onus.mode() == Mode::Off)
     })

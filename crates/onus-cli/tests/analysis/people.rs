@@ -81,7 +81,7 @@ async fn a_storm_that_did_not_happen_is_told_in_every_form() {
         ("mermaid", "-->|\"fail-close x2\"|"),
         ("json", "\"enforcing\""),
     ] {
-        let graph = text(&server, 0, &["graph", "--format", format]);
+        let graph = text(&server, 0, &["graph", "-o", format]);
         assert!(graph.contains(says), "{graph}");
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -
     }
     if let Some(items) = value.as_array() {
         for (place, item) in items.iter().enumerate() {
-            let of_place = schema["prefixItems"].get(place).or(schema.get("items"));
+            let of_place = schema["prefixItems"].get(place).or_else(|| schema.get("items"));
             if let Some(of_item) = of_place.filter(|schema| schema.is_object()) {
                 found.extend(wrong(document, of_item, item, &format!("{at}/{place}")));
             }

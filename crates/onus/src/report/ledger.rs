@@ -170,6 +170,7 @@ pub(crate) fn policy_facts(edge: &Edge, now: Timestamp) -> EdgePolicyFacts {
         declared_attempts: policy.declared.map_or(0, |declared| declared.attempts),
         foreign_retries: edge.has_foreign_retries(),
         unsafe_methods: edge.retries_unsafe_methods(),
+        unknown: false,
     }
 }
 
