@@ -8,6 +8,8 @@ use onus_api::{EdgeCounts, EdgeFigures, EdgePage, Evidence, SCHEMA_VERSION};
 use crate::book::{Book, EdgeRow};
 use crate::clock::Millis;
 use crate::gaps;
+use crate::names::Name;
+use crate::now;
 use crate::window::WindowKey;
 
 /// Which edges are asked for.
@@ -54,12 +56,20 @@ pub(crate) fn page(book: &Book, asked: &Asked, window: Option<&Kept>, now: Milli
     });
     let more = rows.len() > asked.after.saturating_add(asked.limit);
     let shown = rows.into_iter().skip(asked.after).take(asked.limit);
+    let mut processes: HashMap<Name, u64, RandomState> = HashMap::default();
+    for (_, row) in book.instances() {
+        *processes.entry(row.service).or_default() += now::processes(row, now);
+    }
+    let figures = |row: &EdgeRow| EdgeFigures {
+        processes: processes.get(&row.key.caller).copied().unwrap_or(0),
+        ..figures(book, row, now)
+    };
     let figures = shown.map(|(id, row)| match window.and_then(|window| window.get(&id)) {
-        None => figures(book, row, now),
+        None => figures(row),
         Some(&(counts, minutes)) => EdgeFigures {
             recent: counts,
             recent_seconds: f64::from(minutes) * 60.0,
-            ..figures(book, row, now)
+            ..figures(row)
         },
     });
     EdgePage {
@@ -85,6 +95,7 @@ fn figures(book: &Book, row: &EdgeRow, now: Millis) -> EdgeFigures {
         recent,
         recent_seconds,
         policy: row.policy,
+        processes: 0,
         class: finding.class.into(),
         by: finding.by.as_str().to_owned(),
         measured: measured.class.as_str().to_owned(),

@@ -45,6 +45,9 @@ pub struct EdgeFigures {
     pub recent_seconds: f64,
     /// The retries that may be made.
     pub policy: EdgePolicyFacts,
+    /// Processes of the caller that were heard of lately: each has a budget of its own.
+    #[serde(default)]
+    pub processes: u64,
     /// The class.
     pub class: Class,
     /// Whose word it is: `operator`, `learned` or `nobody`.

@@ -45,6 +45,9 @@ pub struct ServiceFacts {
     pub shield_left_seconds: u64,
     /// The version of Onus in it.
     pub version: String,
+    /// How many processes this tells of, where it is not one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
 }
 
 /// What was counted on one edge.

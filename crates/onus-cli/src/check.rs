@@ -173,13 +173,15 @@ fn of_edge(edge: &EdgeFigures, subject: &str) -> Vec<Finding> {
         findings.push(finding("unsafe-methods", false, found));
     }
     if let (Some(percent), true) = (policy.budget_percent, policy.attempts >= 2) {
-        let rate = edge.recent.calls() as f64 / edge.recent_seconds;
+        // Each process has a budget of its own, and a part of the calls.
+        let processes = edge.processes.max(1);
+        let rate = edge.recent.calls() as f64 / edge.recent_seconds.max(1.0) / processes as f64;
         let floor = f64::from(policy.budget_min_per_second);
         let share = if floor == 0.0 { 0.0 } else { 100.0 * floor / rate };
         // Without calls nothing is known of the rate, and nothing is retried either.
         let ok = rate == 0.0 || share <= f64::from(percent);
         findings.push(finding("floor", ok, format!(
-            "the floor of {floor} retries a second is {share:.0} % of {rate:.1} calls a second, in each process; the budget is {percent} %"
+            "the floor of {floor} retries a second is {share:.0} % of {rate:.1} calls a second, in each of {processes} processes; the budget is {percent} %"
         )));
     }
     findings
@@ -220,8 +222,9 @@ mod tests {
             callee: "payments".to_owned(),
             procedure: procedure.to_owned(),
             counts,
-            recent: EdgeCounts { calls_ok: 1_000, ..EdgeCounts::default() },
+            recent: EdgeCounts { calls_ok: 2_000, ..EdgeCounts::default() },
             recent_seconds: 10.0,
+            processes: 2,
             policy: EdgePolicyFacts {
                 attempts: 2,
                 budget_percent: Some(10),
@@ -247,7 +250,7 @@ mod tests {
     #[test]
     fn each_evidence_that_is_missing_is_named() {
         type Break = fn(&mut EdgeFigures);
-        let breaks: [(Break, &[&str]); 9] = [
+        let breaks: [(Break, &[&str]); 10] = [
             (|_| {}, &[]),
             (|it| it.counts.untied = 51, &["correlation"]),
             (|it| it.counts.retries_unclaimed = 0, &["false-suppression"]),
@@ -256,7 +259,8 @@ mod tests {
             (|it| it.class = Class::Unknown, &["class"]),
             (|it| it.policy.unknown = true, &["policy"]),
             (|it| it.policy.unsafe_methods = true, &["unsafe-methods"]),
-            (|it| it.recent.calls_ok = 90, &["floor"]),
+            (|it| it.recent.calls_ok = 190, &["floor"]),
+            (|it| it.processes = 21, &["floor"]),
         ];
         for (number, (broken, expected)) in breaks.into_iter().enumerate() {
             let mut edge = edge("POST /charge");

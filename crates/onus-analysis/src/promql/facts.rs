@@ -9,13 +9,16 @@ use onus_promql::Sample;
 type Query = (&'static str, fn(&str) -> String);
 
 /// All that is asked for.
-pub(super) const QUERIES: [Query; 5] = [
+pub(super) const QUERIES: [Query; 6] = [
     ("onus:mode:max", |matching| format!("max by (service, mode) (onus_mode{matching})")),
     ("onus:enforce_share:min", |matching| {
         format!("min by (service) (onus_enforce_share_ratio{matching})")
     }),
     ("onus:shield_seconds_left:max", |matching| {
         format!("max by (service) (onus_shield_seconds_left{matching})")
+    }),
+    ("onus:processes:count", |matching| {
+        format!("count by (service) (onus_enforce_share_ratio{matching})")
     }),
     ("onus:retry_policy:max", |matching| {
         format!(
@@ -33,7 +36,7 @@ pub(super) const QUERIES: [Query; 5] = [
 
 /// Whether the query of this place is of services, and not of edges.
 pub(super) const fn is_of_services(place: usize) -> bool {
-    place < 3
+    place < 4
 }
 
 /// The facts of a page of callers.
@@ -57,7 +60,7 @@ impl Facts {
             // A balance alone does not tell a policy.
             let unknown = EdgePolicyFacts { unknown: true, ..EdgePolicyFacts::default() };
             let edge = self.edges.entry(name).or_insert(unknown);
-            if place == 3 {
+            if place == 4 {
                 take_policy(edge, sample);
             } else {
                 edge.budget_balance = Some(sample.value.max(0.0) as u64);
@@ -78,6 +81,7 @@ fn take_service(facts: &mut ServiceFacts, place: usize, sample: &Sample) {
             }
         }
         1 => facts.enforce_percent = (sample.value * 100.0).round().clamp(0.0, 100.0) as u8,
+        3 => facts.processes = Some(sample.value.max(0.0) as u64),
         2 => facts.shield_left_seconds = sample.value.max(0.0) as u64,
         _ => {}
     }
@@ -136,8 +140,8 @@ mod tests {
             sample(&[&edge[..], &own[..]].concat(), 1.0)
         };
         let mut facts = Facts::default();
-        facts.take(4, &[sample(&edge, 2.0), sample(&[("caller", "a"), ("callee", "c")], 1.0)]);
-        facts.take(3, &[policy("2", "true"), policy("3", "false")]);
+        facts.take(5, &[sample(&edge, 2.0), sample(&[("caller", "a"), ("callee", "c")], 1.0)]);
+        facts.take(4, &[policy("2", "true"), policy("3", "false")]);
         let name = |callee: &str| [String::from("a"), String::new(), callee.into(), String::new()];
         let known = &facts.edges[&name("b")];
         assert_eq!(

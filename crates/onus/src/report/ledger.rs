@@ -156,6 +156,7 @@ pub(crate) fn facts(agent: &Agent, now: Timestamp) -> ServiceFacts {
         },
         shield_left_seconds: agent.shield_left(now).as_secs(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        processes: None,
     }
 }
 
