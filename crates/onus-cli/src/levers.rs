@@ -4,9 +4,9 @@ mod agents;
 mod list;
 
 use anyhow::Context;
-use onus_api::{OrderRequest, Orders, SwitchRequest};
+use onus_api::{OrderRequest, Orders, Snapshot, SwitchRequest};
 
-use crate::analysis::{Client, block_on, print};
+use crate::analysis::{Client, block_on, print, whole};
 use crate::cli::{LeverOptions, OffOptions, Server, ShieldOptions};
 use crate::exit::Refused;
 
@@ -81,8 +81,22 @@ fn throw(lever: &LeverOptions, order: &Ordered) -> anyhow::Result<()> {
         let service = service.clone();
         let request = OrderRequest { service, mode, mode_seconds, shield_seconds, who, why };
         everywhere(&lever.server, &request).await?;
+        tell_of_nobody(&lever.server, &request.service).await;
         print(&format!("{done}; agents follow within 15 s\n"))
     })
+}
+
+/// Tells whoever has mistyped a name that nobody is there to follow. An order may come before its
+/// service all the same.
+async fn tell_of_nobody(server: &Server, service: &str) {
+    let snapshot: anyhow::Result<Snapshot> =
+        whole(server, async |client| client.get("/api/v1/now", &[]).await).await;
+    let Ok(snapshot) = snapshot else { return };
+    if service != "*" && !snapshot.services.iter().any(|it| it.service == service) {
+        anstream::eprintln!(
+            "note: no process of {service} has reported; the order holds for those that will"
+        );
+    }
 }
 
 /// To the analysis that has the service; what is for all of them to each analysis.

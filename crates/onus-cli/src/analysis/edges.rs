@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use onus_api::{Class, EdgeFigures, EdgePage};
 use onus_learn::{Z90, wilson};
 
-use super::{block_on, json, tell, whole};
+use super::{block_on, json, nothing, tell, whole};
 use crate::cli::{EdgesOptions, Output, Server, Span};
 use crate::table;
 
@@ -16,6 +16,13 @@ pub(crate) fn run(options: &EdgesOptions) -> anyhow::Result<()> {
         Ok(match output {
             Output::Table => {
                 tell(&page.missing);
+                if page.edges.is_empty() {
+                    nothing(if span.since.is_some() {
+                        "no such call went wrong in that time"
+                    } else {
+                        "no such calls are known"
+                    });
+                }
                 render(&page, span.since.is_some())
             }
             Output::Json => json(&page)?,

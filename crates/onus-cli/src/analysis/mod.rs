@@ -17,7 +17,7 @@ use anyhow::Context;
 pub(crate) use client::{Client, Refusal};
 pub(crate) use edges::{all as all_edges, run as edges, window};
 pub(crate) use explain::run as explain;
-pub(crate) use parts::{UNREACHED, tell, whole};
+pub(crate) use parts::{UNREACHED, nothing, tell, whole};
 pub(crate) use radius::{graph, radius};
 pub(crate) use serve::run as serve;
 pub(crate) use top::run as top;

@@ -38,6 +38,11 @@ pub(crate) async fn whole<T: Part>(
 /// How a gap begins that is a whole analysis.
 pub(crate) const UNREACHED: &str = "the callers of the analysis at";
 
+/// Tells people why a table is empty.
+pub(crate) fn nothing(why: &str) {
+    anstream::eprintln!("note: {why}; services report within 10 s, see docs/analysis.md");
+}
+
 /// Tells people beside the figures what is not in them.
 pub(crate) fn tell(missing: &[String]) {
     for what in missing {

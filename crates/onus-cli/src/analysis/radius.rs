@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use onus_api::{GraphPage, Radius, RadiusPage};
 
-use super::{block_on, json, print, tell, whole};
+use super::{block_on, json, nothing, print, tell, whole};
 use crate::cli::{Drawing, GraphOptions, Output, RadiusOptions, Server};
 use crate::exit::Refused;
 use crate::table;
@@ -22,6 +22,9 @@ pub(crate) fn radius(options: &RadiusOptions) -> anyhow::Result<()> {
         Ok(match output {
             Output::Table => {
                 tell(&page.missing);
+                if page.services.is_empty() {
+                    nothing("no calls between services are known");
+                }
                 render(&page)
             }
             Output::Json => json(&page)?,
@@ -59,6 +62,9 @@ fn render(page: &RadiusPage) -> String {
         "WORST PATH",
     ];
     let mut text = table::render(header, rows);
+    if page.services.is_empty() {
+        return text;
+    }
     let of = |radius: fn(&Radius) -> u32| page.services.iter().map(radius);
     let count = page.services.len().max(1) as f64;
     let mean = |radius: fn(&Radius) -> u32| of(radius).map(f64::from).sum::<f64>() / count;

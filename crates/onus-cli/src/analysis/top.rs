@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use onus_api::{EdgeFigures, EdgePage};
 
 use super::edges::all;
-use super::{block_on, json, tell};
+use super::{block_on, json, nothing, tell};
 use crate::cli::{Output, TopOptions};
 use crate::table;
 
@@ -18,6 +18,13 @@ pub(crate) fn run(options: &TopOptions) -> anyhow::Result<()> {
         Ok(match output {
             Output::Table => {
                 tell(&page.missing);
+                if page.edges.is_empty() {
+                    nothing(if span.since.is_some() {
+                        "no such call went wrong in that time"
+                    } else {
+                        "no such calls are known"
+                    });
+                }
                 render(&page)
             }
             Output::Json => json(&page)?,

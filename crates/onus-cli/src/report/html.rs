@@ -155,7 +155,7 @@ mod tests {
             }
             let attributes = tag.split_once(' ').map_or("", |(_, attributes)| attributes);
             if attributes.split('"').step_by(2).any(|outside| {
-                !outside.is_empty() && !(outside.ends_with('=') && !outside.contains(['\'', '<']))
+                !outside.is_empty() && (!outside.ends_with('=') || outside.contains(['\'', '<']))
             }) {
                 found.push(format!("attributes of <{tag}>"));
             }
