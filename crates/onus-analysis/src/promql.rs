@@ -18,6 +18,7 @@ use onus_api::{
     EdgeCounts, EdgeDelta, EdgePolicyFacts, ProcedureCounts, ProcedureDelta, Report, SCHEMA_VERSION,
 };
 use onus_promql::{AskError, Client, Limits, Sample};
+use tokio::task::JoinSet;
 
 use self::facts::Facts;
 pub use self::series::{SERIES, Series, Takes};
@@ -30,6 +31,8 @@ use crate::shard::Shard;
 pub(crate) const INSTANCE: &str = "promql";
 /// Callers of one query: a few thousand series.
 const PAGE: usize = 50;
+/// Queries under way at once; Prometheus works on 20 by default.
+const AT_ONCE: usize = 6;
 /// How far back is read after a break.
 pub(crate) const BACK_MAX: u64 = 60;
 /// A minute is read again later, so that none is waited for as long as by people.
@@ -37,6 +40,7 @@ const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), answer: Duration::from_secs(30), bytes: 64 << 20 };
 
 /// A store that is read.
+#[derive(Clone)]
 pub(crate) struct Source {
     client: Client,
     config: PromqlConfig,
@@ -67,28 +71,30 @@ impl Source {
         let mut reports = Vec::new();
         for page in callers.chunks(PAGE) {
             let pattern = pattern(page);
-            let mut answers = Vec::new();
-            for series in &SERIES {
+            let counts = SERIES.iter().map(|series| {
                 let matching = format!("{{{}=~\"{pattern}\"}}", series.of()[0]);
-                let query = match self.config.recorded {
+                match self.config.recorded {
                     true => format!("{}{matching}", series.recorded),
                     false => {
                         let window = format!("{}ms", self.minute_millis());
                         series.rose(series.of(), &matching, &window)
                     }
-                };
-                answers.push((series, self.query(&query, end).await?));
-            }
-            let mut facts = Facts::default();
-            for (place, (recorded, query)) in facts::QUERIES.iter().enumerate() {
+                }
+            });
+            let facts = facts::QUERIES.iter().enumerate().map(|(place, (recorded, query))| {
                 let label = if facts::is_of_services(place) { "service" } else { "caller" };
                 let matching = format!("{{{label}=~\"{pattern}\"}}");
-                let query = match self.config.recorded {
+                match self.config.recorded {
                     true => format!("{recorded}{matching}"),
                     false => query(&matching),
-                };
-                facts.take(place, &self.query(&query, end).await?);
+                }
+            });
+            let mut answers = self.query_all(counts.chain(facts).collect(), end).await?;
+            let mut facts = Facts::default();
+            for (place, answer) in answers.split_off(SERIES.len()).iter().enumerate() {
+                facts.take(place, answer);
             }
+            let answers: Vec<_> = SERIES.iter().zip(answers).collect();
             reports.extend(page.iter().map(|caller| report(caller, number, end, &answers, &facts)));
         }
         Ok(reports)
@@ -110,6 +116,25 @@ impl Source {
             !caller.is_empty() && self.shard.as_ref().is_none_or(|shard| shard.owns(caller))
         });
         Ok(found.into_iter().collect())
+    }
+
+    /// The answers to some queries in their order, a few of which are under way at once: a store
+    /// takes longer over each than it is kept busy by it.
+    async fn query_all(&self, queries: Vec<String>, end: u64) -> Result<Vec<Vec<Sample>>, String> {
+        let mut answers = vec![Vec::new(); queries.len()];
+        let mut waiting = queries.into_iter().enumerate();
+        let mut asked = JoinSet::new();
+        loop {
+            while asked.len() < AT_ONCE
+                && let Some((place, query)) = waiting.next()
+            {
+                let source = self.clone();
+                asked.spawn(async move { (place, source.query(&query, end).await) });
+            }
+            let Some(answered) = asked.join_next().await else { return Ok(answers) };
+            let (place, answer) = answered.map_err(|error| error.to_string())?;
+            answers[place] = answer?;
+        }
     }
 
     async fn query(&self, query: &str, end: u64) -> Result<Vec<Sample>, String> {
