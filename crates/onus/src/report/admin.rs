@@ -197,6 +197,13 @@ where
                     if let Some(refusal) = admin.refusal(head.headers.get(AUTHORIZATION)) {
                         return Ok(refusal);
                     }
+                    // A page in somebody's browser can send text here, but not text of this type.
+                    let kind = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+                    if !kind.is_some_and(|kind| kind.starts_with(b"application/json")) {
+                        let detail = "a switch has the content type application/json";
+                        let title = "the content type is not allowed";
+                        return Ok(problem(415, "bad-type", title, detail));
+                    }
                     match Limited::new(body, BODY_MAX).collect().await {
                         Ok(body) => admin.switch(&body.to_bytes()),
                         Err(error) => {
