@@ -62,9 +62,9 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
     succeeds(&server.onus(&["shield", "checkout", "--down", "--reason", "over", "--who", "alice"]));
     until("the shield is down", async || shield_left(&checkout).is_zero()).await;
 
-    let output = server.onus(&["shield", "chekout", "--end", "--reason", "typed", "--who", "bob"]);
+    let output = server.onus(&["shield", "ledger", "--end", "--reason", "typed", "--who", "bob"]);
     let note = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(note.contains("note: no process of chekout has reported"), "{note}");
+    assert!(note.contains("note: no process of ledger has reported"), "{note}");
 
     let (_, text) = server.get("/api/v1/audit");
     let audit: Value = serde_json::from_str(body(&text)).expect("it is JSON");
@@ -76,7 +76,7 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
         .map(|entry| (entry["action"].as_str(), entry["subject"].as_str()))
         .collect();
     let set = |subject| (Some("order-set"), Some(subject));
-    assert_eq!(said, [set("checkout"), set("*"), set("*"), set("checkout"), set("chekout")]);
+    assert_eq!(said, [set("checkout"), set("*"), set("*"), set("checkout"), set("ledger")]);
     assert!(text.contains("incident 42") && text.contains("bob"), "{text}");
     for (arguments, status, says) in [
         (&["off", "--reason", "x", "--who", "y"][..], 2, "say one service, or --all"),
