@@ -68,6 +68,7 @@ counts:
 # regenerate docs/decision-table.md, the figures of docs/why.md and docs/model.md, the output in docs/audit.md
 tables:
     UPDATE_TABLES=1 cargo test --package onus-conformance decision_table
+    UPDATE_TABLES=1 cargo test --package onus-api document
     UPDATE_TABLES=1 cargo test --package onus-sim -- pages why
     UPDATE_TABLES=1 cargo test --package onus-cli page
 

@@ -4,6 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use onus_bench::classes::Classes;
 use onus_bench::core::Edge;
 use onus_bench::correlate::Crowd;
 use onus_bench::layers::{Retries, bare, layered, request, serve};
@@ -46,6 +47,9 @@ fn times(c: &mut Criterion) {
     let mut crowd = Crowd::new();
     c.bench_function("correlator/token", |b| b.iter(|| black_box(crowd.by_token())));
     c.bench_function("correlator/id", |b| b.iter(|| black_box(crowd.by_id())));
+
+    let mut classes = Classes::new();
+    c.bench_function("class/resolved edge", |b| b.iter(|| black_box(classes.class())));
 }
 
 criterion_group!(benches, times);

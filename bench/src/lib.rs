@@ -4,6 +4,7 @@
 //! Nothing here is part of the product. Each kind of work is in one module, so that the same code
 //! is timed, counted for allocations and counted for instructions.
 
+pub mod classes;
 pub mod core;
 pub mod correlate;
 pub mod figures;

@@ -1,6 +1,6 @@
 //! The mesh as a graph of services: what a storm comes to in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onus_api::{GraphEdge, GraphPage, Radius, RadiusPage, SCHEMA_VERSION, ServiceNow, Storm};
 use onus_core::EdgeClass;
@@ -9,16 +9,10 @@ use onus_learn::MeasuredClass;
 
 use crate::book::Book;
 use crate::clock::Millis;
+use crate::gaps;
 
 /// A service loses the context of its requests where more of its claims than one in so many say so.
 const CONTEXT_LOST_ONE_IN: u64 = 20;
-
-/// The graph of all services that are known, with their names.
-pub(crate) struct Mesh<'a> {
-    graph: Graph,
-    ids: BTreeMap<&'a str, ServiceId>,
-    classes: BTreeMap<(&'a str, &'a str), (EdgeClass, u32)>,
-}
 
 /// The calls of one service to another, over all their procedures.
 struct Pair {
@@ -30,56 +24,100 @@ struct Pair {
     class: EdgeClass,
 }
 
-impl<'a> Mesh<'a> {
-    pub(crate) fn of(book: &'a Book, now: Millis) -> Self {
-        let mut mesh = Self { graph: Graph::new(), ids: BTreeMap::new(), classes: BTreeMap::new() };
-        let mut pairs: BTreeMap<(&str, &str), Pair> = BTreeMap::new();
-        for row in book.edges() {
-            let key = row.key;
-            let ends = (&**book.names.name(key.caller), &**book.names.name(key.callee));
-            let policy = &row.policy;
-            // A layer below that nobody declared makes two attempts at least.
-            let foreign = if policy.foreign_retries { 2 } else { 1 };
-            let attempts = policy.attempts.max(policy.declared_attempts).max(foreign);
-            let class = book.class(row, now);
-            let survives = row.told.class == MeasuredClass::FailOpen;
-            let pair = pairs.entry(ends).or_insert(Pair {
-                attempts: 1,
-                survives,
-                held_open: false,
-                class,
-            });
-            pair.attempts = pair.attempts.max(attempts);
-            pair.survives &= survives;
-            pair.held_open |= class == EdgeClass::FailOpen;
-            if class != pair.class {
-                pair.class = EdgeClass::Unknown;
-            }
+/// The services and calls that a book knows.
+pub(crate) fn page(book: &Book, now: Millis) -> GraphPage {
+    let mut pairs: BTreeMap<(&str, &str), Pair> = BTreeMap::new();
+    for row in book.edges() {
+        let key = row.key;
+        let ends = (&**book.names.name(key.caller), &**book.names.name(key.callee));
+        let policy = &row.policy;
+        // A layer below that nobody declared makes two attempts at least.
+        let foreign = if policy.foreign_retries { 2 } else { 1 };
+        let attempts = policy.attempts.max(policy.declared_attempts).max(foreign);
+        let class = book.class(row, now);
+        let survives = row.told.class == MeasuredClass::FailOpen;
+        let pair =
+            pairs.entry(ends).or_insert(Pair { attempts: 1, survives, held_open: false, class });
+        pair.attempts = pair.attempts.max(attempts);
+        pair.survives &= survives;
+        pair.held_open |= class == EdgeClass::FailOpen;
+        if class != pair.class {
+            pair.class = EdgeClass::Unknown;
         }
-        let coverage = coverage(book, now);
-        for (&(caller, callee), pair) in &pairs {
-            let [from, to] = [caller, callee].map(|name| mesh.service(name, &coverage));
-            let edge = Edge {
+    }
+    let coverage = coverage(book, now);
+    let services: BTreeSet<&str> = pairs.keys().flat_map(|&(from, to)| [from, to]).collect();
+    let covered = |name| coverage.get(name).copied().unwrap_or(Coverage::NonCooperative);
+    GraphPage {
+        schema_version: SCHEMA_VERSION,
+        services: services
+            .into_iter()
+            .map(|name| (name.to_owned(), told(covered(name)).to_owned()))
+            .collect(),
+        edges: pairs
+            .into_iter()
+            .map(|((caller, callee), pair)| GraphEdge {
+                caller: caller.to_owned(),
+                callee: callee.to_owned(),
+                attempts: pair.attempts,
+                class: pair.class.as_str().to_owned(),
                 fail_open: pair.survives,
                 held_fail_open: pair.held_open,
+            })
+            .collect(),
+        missing: gaps::missing(book),
+        elsewhere: Vec::new(),
+    }
+}
+
+const fn told(coverage: Coverage) -> &'static str {
+    match coverage {
+        Coverage::Enforcing => "enforcing",
+        Coverage::Observing => "observing",
+        Coverage::ContextLost => "context-lost",
+        Coverage::NonCooperative => "non-cooperative",
+    }
+}
+
+/// How far retry storms may reach below the service of this name, or below all that nobody calls;
+/// the page may have been put together of those of several analyses.
+#[must_use]
+pub fn radius(page: &GraphPage, named: Option<&str>) -> RadiusPage {
+    let storms = Mesh::of(page).radius(named);
+    RadiusPage { missing: page.missing.clone(), elsewhere: page.elsewhere.clone(), ..storms }
+}
+
+/// The graph of all services that are known, with their names.
+struct Mesh<'a> {
+    graph: Graph,
+    ids: BTreeMap<&'a str, ServiceId>,
+}
+
+impl<'a> Mesh<'a> {
+    fn of(page: &'a GraphPage) -> Self {
+        let mut mesh = Self { graph: Graph::new(), ids: BTreeMap::new() };
+        let known = [Coverage::Enforcing, Coverage::Observing, Coverage::ContextLost];
+        for (name, coverage) in &page.services {
+            let covered = known.into_iter().find(|it| told(*it) == coverage);
+            let covered = covered.unwrap_or(Coverage::NonCooperative);
+            let id = mesh.graph.add_service(Service::new(name).covered(covered));
+            mesh.ids.insert(name, id);
+        }
+        for pair in &page.edges {
+            let ends = [&pair.caller, &pair.callee].map(|name| mesh.ids.get(name.as_str()));
+            let [Some(&from), Some(&to)] = ends else { continue };
+            let edge = Edge {
+                fail_open: pair.fail_open,
+                held_fail_open: pair.held_fail_open,
                 ..Edge::retrying(pair.attempts)
             };
             mesh.graph.add_edge(from, to, edge);
-            mesh.classes.insert((caller, callee), (pair.class, pair.attempts));
         }
         mesh
     }
 
-    fn service(&mut self, name: &'a str, coverage: &BTreeMap<&str, Coverage>) -> ServiceId {
-        let graph = &mut self.graph;
-        *self.ids.entry(name).or_insert_with(|| {
-            let covered = coverage.get(name).copied().unwrap_or(Coverage::NonCooperative);
-            graph.add_service(Service::new(name).covered(covered))
-        })
-    }
-
     /// The storms below the services of these names, or below all that nobody calls.
-    pub(crate) fn radius(&self, named: Option<&str>) -> RadiusPage {
+    fn radius(&self, named: Option<&str>) -> RadiusPage {
         let ids: Vec<ServiceId> = match named {
             Some(name) => self.ids.get(name).copied().into_iter().collect(),
             None => self.graph.entries(),
@@ -97,7 +135,11 @@ impl<'a> Mesh<'a> {
             };
             Radius { service, without, now, everywhere, advice }
         });
-        RadiusPage { schema_version: SCHEMA_VERSION, services: services.collect() }
+        RadiusPage {
+            schema_version: SCHEMA_VERSION,
+            services: services.collect(),
+            ..RadiusPage::default()
+        }
     }
 
     fn storm(&self, storm: &onus_graph::Storm) -> Storm {
@@ -134,30 +176,6 @@ impl<'a> Mesh<'a> {
 
     fn name(&self, id: ServiceId) -> String {
         self.graph.service(id).map_or_else(String::new, |service| service.name.clone())
-    }
-
-    /// The graph as tools draw it.
-    pub(crate) fn page(&self) -> GraphPage {
-        let services = self.graph.services().map(|(_, service)| {
-            let coverage = match service.coverage {
-                Coverage::Enforcing => "enforcing",
-                Coverage::Observing => "observing",
-                Coverage::ContextLost => "context-lost",
-                Coverage::NonCooperative => "non-cooperative",
-            };
-            (service.name.clone(), coverage.to_owned())
-        });
-        let edges = self.classes.iter().map(|(&(caller, callee), &(class, attempts))| GraphEdge {
-            caller: caller.to_owned(),
-            callee: callee.to_owned(),
-            attempts,
-            class: class.as_str().to_owned(),
-        });
-        GraphPage {
-            schema_version: SCHEMA_VERSION,
-            services: services.collect(),
-            edges: edges.collect(),
-        }
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use onus_api::{
     EdgeCounts, EdgePolicyFacts, FalseSuppression, Incident, IncidentEdge, IncidentRoot, Minute,
-    Prevention, SCHEMA_VERSION,
+    Prevention, SCHEMA_VERSION, Window, WindowPair,
 };
 use onus_graph::{Attempts, Calls, Prevented, Retries};
 use onus_learn::{Z90, wilson};
 
 use crate::book::Book;
+use crate::gaps;
 use crate::window::WindowKey;
 
 /// The calls of one service to another in the window.
@@ -24,13 +25,13 @@ type Pairs<'a> = BTreeMap<(&'a str, &'a str), Pair>;
 /// The most edges that are listed; the sums are over all of them.
 const EDGES_MAX: usize = 100;
 
-/// The incident of these minutes.
-pub(crate) fn incident(
+/// What was counted in these minutes.
+pub(crate) fn window(
     book: &Book,
     windows: &[(WindowKey, EdgeCounts)],
     from: u32,
     to: u32,
-) -> Incident {
+) -> Window {
     let mut minutes: BTreeMap<u32, Minute> = BTreeMap::new();
     let mut edges: HashMap<u32, EdgeCounts> = HashMap::new();
     for (key, counts) in windows {
@@ -53,6 +54,33 @@ pub(crate) fn incident(
             pair.policy = row.policy;
         }
     }
+    Window {
+        schema_version: SCHEMA_VERSION,
+        from: u64::from(from) * 60_000,
+        to: u64::from(to) * 60_000,
+        minutes: minutes.into_values().collect(),
+        pairs: pairs
+            .into_iter()
+            .map(|((caller, callee), Pair { counts, policy })| WindowPair {
+                caller: caller.to_owned(),
+                callee: callee.to_owned(),
+                counts,
+                policy,
+            })
+            .collect(),
+        missing: gaps::missing(book),
+        elsewhere: Vec::new(),
+    }
+}
+
+/// The incident of a window, which may have been put together of those of several analyses.
+#[must_use]
+pub fn incident(window: &Window) -> Incident {
+    let pairs: Pairs<'_> = window
+        .pairs
+        .iter()
+        .map(|it| ((&*it.caller, &*it.callee), Pair { counts: it.counts, policy: it.policy }))
+        .collect();
     let origin = origin(&pairs);
     let roots = origin.map(|origin| roots(&pairs, origin)).unwrap_or_default();
     let mut listed: Vec<_> = pairs.iter().map(|(ends, pair)| listed(*ends, pair)).collect();
@@ -62,9 +90,9 @@ pub(crate) fn incident(
     let sum = |of: fn(&Prevention) -> f64| roots.iter().map(|root| of(&root.prevented)).sum();
     Incident {
         schema_version: SCHEMA_VERSION,
-        from: u64::from(from) * 60_000,
-        to: u64::from(to) * 60_000,
-        minutes: minutes.into_values().collect(),
+        from: window.from,
+        to: window.to,
+        minutes: window.minutes.clone(),
         origin: origin.map(str::to_owned),
         total: Prevention {
             independent: sum(|it| it.independent),
@@ -75,6 +103,8 @@ pub(crate) fn incident(
         edges: listed,
         roots,
         direct,
+        missing: window.missing.clone(),
+        elsewhere: window.elsewhere.clone(),
     }
 }
 

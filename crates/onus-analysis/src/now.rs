@@ -4,20 +4,26 @@ use std::collections::BTreeMap;
 
 use onus_api::{EdgeNow, ProcedureCounts, SCHEMA_VERSION, ServiceNow, Snapshot};
 
-use crate::book::Book;
+use crate::book::{Book, InstanceRow};
 use crate::clock::Millis;
+use crate::gaps;
 
 /// A process that was silent for longer has ended, or is cut off.
 const SILENT_MILLIS: u64 = 60_000;
+
+/// How many processes this row tells of that were heard of lately.
+pub(crate) fn processes(row: &InstanceRow, now: Millis) -> u64 {
+    let alive = now.saturating_sub(row.seen) < SILENT_MILLIS;
+    if alive { row.facts.processes.unwrap_or(1) } else { 0 }
+}
 
 /// The counts of the last while, by service and pair of services.
 pub(crate) fn snapshot(book: &Book, now: Millis) -> Snapshot {
     let mut services: BTreeMap<&str, ServiceNow> = BTreeMap::new();
     for (_, row) in book.instances() {
         let name = book.names.name(row.service);
-        let alive = now.saturating_sub(row.seen) < SILENT_MILLIS;
         services.entry(name).or_default().add(ServiceNow {
-            instances: u64::from(alive),
+            instances: processes(row, now),
             seen: row.seen.0,
             facts: row.facts.clone(),
             ..ServiceNow::default()
@@ -59,5 +65,7 @@ pub(crate) fn snapshot(book: &Book, now: Millis) -> Snapshot {
                 ..edge
             })
             .collect(),
+        missing: gaps::missing(book),
+        elsewhere: Vec::new(),
     }
 }

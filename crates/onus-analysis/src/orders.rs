@@ -87,7 +87,8 @@ impl Said {
         }
         match shield_seconds {
             None => {}
-            Some(0) => order.shield_until = Some(0),
+            // Down for this service is something to say only where a shield is up for all.
+            Some(0) => order.shield_until = self.shields_all(&service, now).then_some(0),
             Some(seconds @ 1..=SHIELD_SECONDS_MAX) => {
                 order.shield_until = Some(now.0.saturating_add(seconds * 1000));
             }
@@ -98,6 +99,12 @@ impl Said {
             }
         }
         Ok(Change::SetOrder(Order { service, who, why, made: now.0, ..order }))
+    }
+
+    /// Whether a shield is up for all services, of which this is one.
+    fn shields_all(&self, service: &str, now: Millis) -> bool {
+        let all = self.orders.get("*").filter(|_| service != "*");
+        all.is_some_and(|order| order.shield_until.is_some_and(|until| until > now.0))
     }
 
     /// The service of which something changes; `None` for all of them.
@@ -112,7 +119,11 @@ impl Said {
                 Some(it.caller.clone())
             }
             Change::SetOrder(order) => {
-                self.orders.insert(order.service.clone(), order.clone());
+                // An order that says nothing takes no room.
+                match order.mode.is_none() && order.shield_until.is_none() {
+                    true => self.orders.remove(&order.service),
+                    false => self.orders.insert(order.service.clone(), order.clone()),
+                };
                 Some(order.service.clone()).filter(|service| service != "*")
             }
         };

@@ -6,17 +6,22 @@
 //! that could not be read is read later. `increase` comes before `sum`: a sum over processes falls
 //! when one of them restarts, and a store takes that for a counter that starts anew.
 
-use std::collections::BTreeMap;
+mod facts;
+mod series;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt::Write;
 use std::time::Duration;
 
 use onus_api::{
-    EdgeCounts, EdgeDelta, EdgePolicyFacts, ProcedureCounts, ProcedureDelta, Report,
-    SCHEMA_VERSION, ServiceFacts,
+    EdgeCounts, EdgeDelta, EdgePolicyFacts, ProcedureCounts, ProcedureDelta, Report, SCHEMA_VERSION,
 };
 use onus_promql::{AskError, Client, Limits, Sample};
+use tokio::task::JoinSet;
 
+use self::facts::Facts;
+pub use self::series::{SERIES, Series, Takes};
 use crate::access::token_in;
 use crate::clock::Millis;
 use crate::config::PromqlConfig;
@@ -26,6 +31,8 @@ use crate::shard::Shard;
 pub(crate) const INSTANCE: &str = "promql";
 /// Callers of one query: a few thousand series.
 const PAGE: usize = 50;
+/// Queries under way at once; Prometheus works on 20 by default.
+const AT_ONCE: usize = 6;
 /// How far back is read after a break.
 pub(crate) const BACK_MAX: u64 = 60;
 /// A minute is read again later, so that none is waited for as long as by people.
@@ -33,6 +40,7 @@ const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), answer: Duration::from_secs(30), bytes: 64 << 20 };
 
 /// A store that is read.
+#[derive(Clone)]
 pub(crate) struct Source {
     client: Client,
     config: PromqlConfig,
@@ -59,41 +67,74 @@ impl Source {
     /// What rose in the minute that ends with this number, as reports of this instance's callers.
     pub(crate) async fn read(&self, number: u64) -> Result<Vec<Report>, String> {
         let end = number * self.minute_millis();
-        let callers = self.query("group by (caller) (onus_edge_requests_total)", end).await?;
-        let mut callers: Vec<String> =
-            callers.iter().map(|series| series.label("caller").to_owned()).collect();
-        callers.retain(|caller| {
-            !caller.is_empty() && self.shard.as_ref().is_none_or(|shard| shard.owns(caller))
-        });
+        let callers = self.callers(end).await?;
         let mut reports = Vec::new();
         for page in callers.chunks(PAGE) {
-            let matching = matching(page);
-            let edges = self.query(&self.edges_of(&matching), end).await?;
-            let clean = self.query(&self.clean_of(&matching), end).await?;
-            reports.extend(page.iter().map(|caller| report(caller, number, end, &edges, &clean)));
+            let pattern = pattern(page);
+            let counts = SERIES.iter().map(|series| {
+                let matching = format!("{{{}=~\"{pattern}\"}}", series.of()[0]);
+                match self.config.recorded {
+                    true => format!("{}{matching}", series.recorded),
+                    false => {
+                        let window = format!("{}ms", self.minute_millis());
+                        series.rose(series.of(), &matching, &window)
+                    }
+                }
+            });
+            let facts = facts::QUERIES.iter().enumerate().map(|(place, (recorded, query))| {
+                let label = if facts::is_of_services(place) { "service" } else { "caller" };
+                let matching = format!("{{{label}=~\"{pattern}\"}}");
+                match self.config.recorded {
+                    true => format!("{recorded}{matching}"),
+                    false => query(&matching),
+                }
+            });
+            let mut answers = self.query_all(counts.chain(facts).collect(), end).await?;
+            let mut facts = Facts::default();
+            for (place, answer) in answers.split_off(SERIES.len()).iter().enumerate() {
+                facts.take(place, answer);
+            }
+            let answers: Vec<_> = SERIES.iter().zip(answers).collect();
+            reports.extend(page.iter().map(|caller| report(caller, number, end, &answers, &facts)));
         }
         Ok(reports)
     }
 
-    fn edges_of(&self, matching: &str) -> String {
-        let by = "caller, caller_method, callee, callee_method, callee_outcome, caller_outcome, isolated";
-        if self.config.recorded {
-            return format!("onus:edge_requests:increase1m{{caller=~\"{matching}\"}}");
+    /// The services of this instance: those that call, and those that only serve.
+    async fn callers(&self, end: u64) -> Result<Vec<String>, String> {
+        let mut found = BTreeSet::new();
+        for series in SERIES
+            .iter()
+            .filter(|it| ["onus_edge_requests_total", "onus_requests_total"].contains(&it.metric))
+        {
+            let name = if self.config.recorded { series.recorded } else { series.metric };
+            let label = series.of()[0];
+            let answer = self.query(&format!("group by ({label}) ({name})"), end).await?;
+            found.extend(answer.iter().map(|it| it.label(label).to_owned()));
         }
-        let window = self.minute_millis();
-        format!(
-            "sum by ({by}) (increase(onus_edge_requests_total{{caller=~\"{matching}\"}}[{window}ms]))"
-        )
+        found.retain(|caller| {
+            !caller.is_empty() && self.shard.as_ref().is_none_or(|shard| shard.owns(caller))
+        });
+        Ok(found.into_iter().collect())
     }
 
-    fn clean_of(&self, matching: &str) -> String {
-        if self.config.recorded {
-            return format!("onus:clean_requests:increase1m{{caller=~\"{matching}\"}}");
+    /// The answers to some queries in their order, a few of which are under way at once: a store
+    /// takes longer over each than it is kept busy by it.
+    async fn query_all(&self, queries: Vec<String>, end: u64) -> Result<Vec<Vec<Sample>>, String> {
+        let mut answers = vec![Vec::new(); queries.len()];
+        let mut waiting = queries.into_iter().enumerate();
+        let mut asked = JoinSet::new();
+        loop {
+            while asked.len() < AT_ONCE
+                && let Some((place, query)) = waiting.next()
+            {
+                let source = self.clone();
+                asked.spawn(async move { (place, source.query(&query, end).await) });
+            }
+            let Some(answered) = asked.join_next().await else { return Ok(answers) };
+            let (place, answer) = answered.map_err(|error| error.to_string())?;
+            answers[place] = answer?;
         }
-        let window = self.minute_millis();
-        format!(
-            "sum by (caller, caller_method, outcome) (increase(onus_clean_requests_total{{caller=~\"{matching}\"}}[{window}ms]))"
-        )
     }
 
     async fn query(&self, query: &str, end: u64) -> Result<Vec<Sample>, String> {
@@ -120,67 +161,60 @@ fn whole(error: &AskError) -> String {
 }
 
 /// What the series say of one caller.
-fn report(caller: &str, number: u64, end: u64, edges: &[Sample], clean: &[Sample]) -> Report {
-    let mut deltas: BTreeMap<[&str; 3], EdgeCounts> = BTreeMap::new();
-    for series in edges.iter().filter(|series| series.label("caller") == caller) {
-        let name = ["caller_method", "callee", "callee_method"].map(|label| series.label(label));
-        let counts = deltas.entry(name).or_default();
-        let count = count(series.value);
-        let outcomes = (
-            series.label("callee_outcome"),
-            series.label("caller_outcome"),
-            series.label("isolated"),
-        );
-        let place = match outcomes {
-            ("ok", "ok", _) => &mut counts.ok_caller_ok,
-            ("ok", _, _) => &mut counts.ok_caller_failed,
-            ("error", "ok", "true") => &mut counts.alone_caller_ok,
-            ("error", _, "true") => &mut counts.alone_caller_failed,
-            ("error", "ok", _) => &mut counts.jointly_caller_ok,
-            (_, _, _) => &mut counts.jointly_caller_failed,
-        };
-        *place += count;
-    }
+fn report(
+    caller: &str,
+    number: u64,
+    end: u64,
+    answers: &[(&Series, Vec<Sample>)],
+    facts: &Facts,
+) -> Report {
+    let mut deltas: BTreeMap<[&str; 4], EdgeCounts> = BTreeMap::new();
     let mut procedures: BTreeMap<&str, ProcedureCounts> = BTreeMap::new();
-    for series in clean.iter().filter(|series| series.label("caller") == caller) {
-        let counts = procedures.entry(series.label("caller_method")).or_default();
-        match series.label("outcome") {
-            "ok" => counts.clean_ok += count(series.value),
-            _ => counts.clean_failed += count(series.value),
+    for (series, samples) in answers {
+        let [service, procedure] = [series.of()[0], series.of()[1]];
+        for sample in samples.iter().filter(|sample| sample.label(service) == caller) {
+            let count = series::count(sample.value);
+            match series.takes {
+                Takes::Edge(take) => {
+                    let name = ["caller", "caller_method", "callee", "callee_method"];
+                    let name = name.map(|label| sample.label(label));
+                    take(deltas.entry(name).or_default(), sample, count);
+                }
+                Takes::Procedure(_, take) => {
+                    take(procedures.entry(sample.label(procedure)).or_default(), sample, count);
+                }
+            }
         }
     }
+    let unknown = EdgePolicyFacts { unknown: true, ..EdgePolicyFacts::default() };
     Report {
         schema_version: SCHEMA_VERSION,
         service: caller.to_owned(),
         instance: INSTANCE.to_owned(),
         sequence: number,
         at: end,
-        facts: ServiceFacts::default(),
+        facts: facts.services.get(caller).cloned().unwrap_or_default(),
         edges: deltas
             .into_iter()
             .filter(|(_, counts)| !counts.is_zero())
-            .map(|([caller_procedure, callee, procedure], counts)| EdgeDelta {
-                caller_procedure: caller_procedure.to_owned(),
-                callee: callee.to_owned(),
-                procedure: procedure.to_owned(),
-                policy: EdgePolicyFacts::default(),
+            .map(|(name, counts)| EdgeDelta {
+                caller_procedure: name[1].to_owned(),
+                callee: name[2].to_owned(),
+                procedure: name[3].to_owned(),
+                policy: facts.edges.get(&name.map(str::to_owned)).copied().unwrap_or(unknown),
                 counts,
             })
             .collect(),
         procedures: procedures
             .into_iter()
+            .filter(|(_, counts)| !counts.is_zero())
             .map(|(procedure, counts)| ProcedureDelta { procedure: procedure.to_owned(), counts })
             .collect(),
     }
 }
 
-/// Stores guess what rose between two scrapes, so that counts may be broken.
-fn count(value: f64) -> u64 {
-    if value.is_finite() && value > 0.0 { value.round() as u64 } else { 0 }
-}
-
 /// A pattern for these names, as the text of a PromQL string.
-fn matching(names: &[String]) -> String {
+fn pattern(names: &[String]) -> String {
     let escaped = names.iter().map(|name| {
         let mut text = String::new();
         for character in name.chars() {
@@ -207,14 +241,6 @@ mod tests {
     #[test]
     fn names_are_no_patterns_and_end_no_string() {
         let names = ["shop/cart", "a.b|c", "q\"}", "back\\slash"].map(str::to_owned);
-        assert_eq!(matching(&names), "shop/cart|a\\\\.b\\\\|c|q\\\"\\\\}|back\\\\\\\\slash");
-    }
-
-    #[test]
-    fn counts_of_a_store_are_whole_and_never_negative() {
-        for (value, expected) in [(2.4, 2), (2.6, 3), (-1.0, 0), (f64::NAN, 0), (f64::INFINITY, 0)]
-        {
-            assert_eq!(count(value), expected, "{value}");
-        }
+        assert_eq!(pattern(&names), "shop/cart|a\\\\.b\\\\|c|q\\\"\\\\}|back\\\\\\\\slash");
     }
 }

@@ -20,6 +20,12 @@ impl Shard {
         self.of(service) == self.index
     }
 
+    /// The addresses of all but this one.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let others = self.addresses.iter().enumerate().filter(|(at, _)| *at != self.index);
+        others.map(|(_, address)| address.clone()).collect()
+    }
+
     /// Where whoever asks for a service must go; `None` where it is right here.
     pub(crate) fn elsewhere(&self, service: &str) -> Option<&str> {
         let of = self.of(service);

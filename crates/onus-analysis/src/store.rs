@@ -213,6 +213,11 @@ impl Store {
                     Change::DropOverride(it) => {
                         overrides.remove(it.id.as_str())?;
                     }
+                    Change::SetOrder(order)
+                        if order.mode.is_none() && order.shield_until.is_none() =>
+                    {
+                        orders.remove(order.service.as_str())?;
+                    }
                     Change::SetOrder(order) => {
                         orders.insert(order.service.as_str(), json(order).as_slice())?;
                     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// `ETag` is its version; an agent asks again with `If-None-Match`, and may wait for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassPage {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -25,6 +26,7 @@ pub struct ClassPage {
 
 /// One edge's class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EdgeClassEntry {
     /// The procedure that is served.
     #[serde(default)]
@@ -53,6 +55,7 @@ pub struct EdgeClassEntry {
 
 /// The evidence that a class was made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Evidence {
     /// Isolated failures of the callee that are remembered.
@@ -63,6 +66,7 @@ pub struct Evidence {
 
 /// The class of an edge (protocol §9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// The callee's failure fails the caller.
@@ -77,6 +81,7 @@ pub enum Class {
 
 /// Whose word a class is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
     /// An operator's, until it expires.
@@ -89,6 +94,7 @@ pub enum Word {
 
 /// What operators have ordered for a service; nothing unless it says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SwitchOrder {
     /// `off`, `observe`, `enforce`, or `enforce 25%`.

@@ -7,6 +7,7 @@ macro_rules! counts {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(default)]
         pub struct $name {
             $($(#[$doc])* #[serde(skip_serializing_if = "is_zero")] pub $field: u64,)*

@@ -3,18 +3,27 @@
 use serde::{Deserialize, Serialize};
 
 use crate::counts::EdgeCounts;
+use crate::report::EdgePolicyFacts;
 
 /// How far and how large a retry storm may get, for each service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RadiusPage {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
     /// The services asked for; those that nobody calls, if none was named.
     pub services: Vec<Radius>,
+    /// What is not in these figures, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the callers which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
 }
 
 /// The storm below one service, over every single culprit that fails persistently.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Radius {
     /// The service.
     pub service: String,
@@ -30,6 +39,7 @@ pub struct Radius {
 
 /// How far and how large a storm may get.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Storm {
     /// The most hops on one path that multiply requests.
     pub radius: u32,
@@ -46,6 +56,7 @@ pub struct Storm {
 
 /// Services and the calls between them, with what is known of each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GraphPage {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -54,10 +65,17 @@ pub struct GraphPage {
     pub services: Vec<(String, String)>,
     /// The calls.
     pub edges: Vec<GraphEdge>,
+    /// What is not in these figures, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the callers which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
 }
 
 /// The calls of one service to another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// The service that calls.
     pub caller: String,
@@ -67,10 +85,17 @@ pub struct GraphEdge {
     pub attempts: u32,
     /// `fail-close`, `fail-open` or `unknown`.
     pub class: String,
+    /// Whether the caller survives by all that was measured.
+    #[serde(default)]
+    pub fail_open: bool,
+    /// Whether agents are told so, of any procedure.
+    #[serde(default)]
+    pub held_fail_open: bool,
 }
 
 /// What was counted and prevented in a window of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Incident {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -92,10 +117,54 @@ pub struct Incident {
     pub total: Prevention,
     /// How many suppressed retries would have succeeded, by those that were made all the same.
     pub false_suppression: FalseSuppression,
+    /// What is not in these figures, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the callers which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
+}
+
+/// What was counted in a window of time, before anything is concluded: what several analyses have
+/// counted can be put together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Window {
+    /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
+    pub schema_version: u32,
+    /// The first minute asked for, in milliseconds since 1970.
+    pub from: u64,
+    /// The end of the last one.
+    pub to: u64,
+    /// Minutes in which something went wrong.
+    pub minutes: Vec<Minute>,
+    /// The calls of one service to another in those minutes.
+    pub pairs: Vec<WindowPair>,
+    /// What is not in these figures, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the callers which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
+}
+
+/// The calls of one service to another in a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WindowPair {
+    /// The service that calls.
+    pub caller: String,
+    /// The service that is called.
+    pub callee: String,
+    /// What was counted.
+    pub counts: EdgeCounts,
+    /// The retries that may be made, by the procedure with most of them.
+    pub policy: EdgePolicyFacts,
 }
 
 /// One minute of all edges together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Minute {
     /// Its begin, in milliseconds since 1970.
     pub at: u64,
@@ -111,6 +180,7 @@ pub struct Minute {
 
 /// One pair of services in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IncidentEdge {
     /// The service that calls.
     pub caller: String,
@@ -124,6 +194,7 @@ pub struct IncidentEdge {
 
 /// One root in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IncidentRoot {
     /// The service.
     pub service: String,
@@ -138,6 +209,7 @@ pub struct IncidentRoot {
 /// Requests that were prevented, by what is assumed of the failures; the truth lies between the
 /// first two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Prevention {
     /// Every attempt fails by itself.
     pub independent: f64,
@@ -149,6 +221,7 @@ pub struct Prevention {
 
 /// How many suppressed retries would have succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FalseSuppression {
     /// Retries made that were suppressed, or would have been.
     pub tried: u64,

@@ -13,6 +13,7 @@ mod counts;
 mod edges;
 mod incident;
 mod now;
+mod openapi;
 mod orders;
 mod problem;
 mod report;
@@ -22,12 +23,14 @@ pub use counts::{EdgeCounts, ProcedureCounts};
 pub use edges::{EdgeFigures, EdgePage};
 pub use incident::{
     FalseSuppression, GraphEdge, GraphPage, Incident, IncidentEdge, IncidentRoot, Minute,
-    Prevention, Radius, RadiusPage, Storm,
+    Prevention, Radius, RadiusPage, Storm, Window, WindowPair,
 };
 pub use now::{EdgeNow, ServiceNow, Snapshot};
+pub use openapi::{AGENT_OPENAPI, ANALYSIS_OPENAPI};
 pub use orders::{
-    Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideChange, OverrideRequest,
-    OverrideSource, OverridesPlan, OverridesRequest, Range, ReplayedEdge, SwitchRequest,
+    Audit, AuditEntry, Order, OrderRequest, Orders, Override, OverrideChange, OverrideDrop,
+    OverrideRequest, OverrideSource, OverridesPlan, OverridesRequest, Range, ReplayedEdge,
+    SwitchRequest,
 };
 pub use problem::Problem;
 pub use report::{Accepted, EdgeDelta, EdgePolicyFacts, ProcedureDelta, Report, ServiceFacts};

@@ -7,6 +7,7 @@ use crate::report::{EdgePolicyFacts, ServiceFacts};
 
 /// How a mesh, or what one process sees of it, is at this moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Snapshot {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -18,10 +19,17 @@ pub struct Snapshot {
     pub services: Vec<ServiceNow>,
     /// The calls between services, all procedures together.
     pub edges: Vec<EdgeNow>,
+    /// What is not in these figures, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the callers which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
 }
 
 /// A service, all processes and procedures together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServiceNow {
     /// Its name.
     pub service: String,
@@ -40,6 +48,7 @@ pub struct ServiceNow {
 
 /// The calls of one service to another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EdgeNow {
     /// The service that calls.
     pub caller: String,
@@ -80,6 +89,7 @@ impl Snapshot {
         self.schema_version = self.schema_version.max(other.schema_version);
         self.at = self.at.max(other.at);
         self.seconds = self.seconds.max(other.seconds);
+        self.missing.extend(other.missing);
         for service in other.services {
             match self.services.iter_mut().find(|it| it.service == service.service) {
                 Some(own) => own.add(service),

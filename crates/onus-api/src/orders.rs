@@ -6,6 +6,7 @@ use crate::classes::Class;
 
 /// An operator's word on the class of edges, until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Override {
     /// Its name: the same for the same edges from the same source.
     pub id: String,
@@ -39,6 +40,7 @@ pub struct Override {
 
 /// Where an override was said; the file wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OverrideSource {
     /// To the API, as by `onus overrides apply`.
@@ -50,6 +52,7 @@ pub enum OverrideSource {
 
 /// An override that is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OverrideRequest {
     /// The service that calls.
@@ -81,6 +84,7 @@ pub struct OverrideRequest {
 
 /// Overrides that are to be set together: all of them or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OverridesRequest {
     /// The overrides; those that hold and are not named stay.
@@ -96,6 +100,7 @@ pub struct OverridesRequest {
 
 /// What setting overrides changes, and what would have been different in the last hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OverridesPlan {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -123,6 +128,7 @@ pub struct OverridesPlan {
 
 /// An override beside what holds of the same edges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OverrideChange {
     /// What holds; nothing where it is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +142,7 @@ pub struct OverrideChange {
 
 /// An edge whose class changes, and what would have been different in the time that is replayed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayedEdge {
     /// The service that calls.
     pub caller: String,
@@ -163,6 +170,7 @@ pub struct ReplayedEdge {
 
 /// A count that is not known exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Range {
     /// At least.
     pub least: u64,
@@ -170,8 +178,18 @@ pub struct Range {
     pub most: u64,
 }
 
+/// An override that is taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OverrideDrop {
+    /// Its name.
+    pub id: String,
+}
+
 /// What operators have said of a service; nothing unless it says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Order {
     /// The service; `*` for all of them, over which a service's own order wins.
     pub service: String,
@@ -194,6 +212,7 @@ pub struct Order {
 
 /// An order that is asked for: what it does not name stays as it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OrderRequest {
     /// The service; `*` for all of them.
@@ -213,14 +232,21 @@ pub struct OrderRequest {
     pub why: String,
 }
 
-/// A switch that is thrown at one process: what it does not name says nothing any more.
+/// A switch that is thrown at one process: what it does not name stays as it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SwitchRequest {
-    /// `off`, `observe`, `enforce`, or `enforce 25%`.
+    /// The service that is meant, `*` for all of them: a process of another one refuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// `off`, `observe`, `enforce`, or `enforce 25%`; `none` takes the order of a mode back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// How long the shield holds; zero takes down one that the analysis has put up.
+    /// How long the mode holds; without end where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode_seconds: Option<u64>,
+    /// How long the shield holds; zero takes down one that the analysis has put up as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shield_seconds: Option<u64>,
     /// Who says so.
@@ -231,6 +257,7 @@ pub struct SwitchRequest {
 
 /// A line of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuditEntry {
     /// When, in milliseconds since 1970.
     pub at: u64,
@@ -246,6 +273,7 @@ pub struct AuditEntry {
 
 /// All that operators have said and that holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Orders {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,
@@ -253,10 +281,17 @@ pub struct Orders {
     pub overrides: Vec<Override>,
     /// Modes and shields.
     pub orders: Vec<Order>,
+    /// What is not in it, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The analyses that have the services which are not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
 }
 
 /// The newest lines of the audit log, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Audit {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION).
     pub schema_version: u32,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What kind of problem it is, a name that never changes: `urn:onus:problem:bad-report`.
     #[serde(rename = "type")]

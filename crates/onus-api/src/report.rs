@@ -9,6 +9,7 @@ use crate::counts::{EdgeCounts, ProcedureCounts};
 /// A process numbers its reports from 1. One that is sent again has the same number and the same
 /// content, and is ignored; a number that is left out is a report that was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// [`SCHEMA_VERSION`](crate::SCHEMA_VERSION) of the sender.
     pub schema_version: u32,
@@ -33,6 +34,7 @@ pub struct Report {
 
 /// What a service is doing, as it is and not as it was counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServiceFacts {
     /// `off`, `observe` or `enforce`.
@@ -43,10 +45,14 @@ pub struct ServiceFacts {
     pub shield_left_seconds: u64,
     /// The version of Onus in it.
     pub version: String,
+    /// How many processes this tells of, where it is not one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
 }
 
 /// What was counted on one edge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EdgeDelta {
     /// The procedure that was served; empty for calls that no request made.
     #[serde(default)]
@@ -64,6 +70,7 @@ pub struct EdgeDelta {
 
 /// The retries that may be made on an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct EdgePolicyFacts {
     /// The most attempts of a call that Onus makes; 0 or 1 without retries.
@@ -82,10 +89,19 @@ pub struct EdgePolicyFacts {
     pub foreign_retries: bool,
     /// Whether a method that is not idempotent may be retried.
     pub unsafe_methods: bool,
+    /// Nothing of this is known, as whoever counted does not tell policies.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unknown: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What was counted in one procedure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcedureDelta {
     /// The procedure.
     pub procedure: String,
@@ -95,6 +111,7 @@ pub struct ProcedureDelta {
 
 /// The answer to a report that is stored: it is on disk, and will be counted once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accepted {
     /// The number of the last report that is stored.
     pub sequence: u64,

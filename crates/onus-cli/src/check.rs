@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use onus_api::{EdgeCounts, EdgeFigures, SCHEMA_VERSION};
+use onus_api::{EdgeCounts, EdgeFigures, EdgePage, SCHEMA_VERSION};
 use onus_learn::{Z90, wilson};
 use serde::Serialize;
 
-use crate::analysis::{Client, all_edges, block_on, json, print};
-use crate::cli::{CheckOptions, Output};
+use crate::analysis::{UNREACHED, all_edges, block_on, json, print, tell};
+use crate::cli::{CheckOptions, Output, Span};
 use crate::exit::{Exit, Refused};
 use crate::table;
 
@@ -33,22 +33,28 @@ struct Document {
     schema_version: u32,
     ready: bool,
     findings: Vec<Finding>,
+    /// What is not in the figures that were judged.
+    missing: Vec<String>,
 }
 
 pub(crate) fn run(options: &CheckOptions) -> anyhow::Result<Exit> {
-    let client = Client::new(&options.server)?;
     let mut ends = options.ready.as_deref().unwrap_or_default().splitn(2, "->");
     let caller = ends.next().map(str::trim).filter(|name| !name.is_empty());
     let callee = ends.next().map(str::trim);
-    let page = block_on(all_edges(&client, caller, callee))?;
+    let page = block_on(all_edges(&options.server, caller, callee, &Span::default()))?;
     if page.edges.is_empty() {
         let what = options.ready.as_deref().unwrap_or("any service");
+        tell(&page.missing);
         return Err(Refused(format!(
             "no call of {what} is known; `onus edges` shows those that are"
         ))
         .into());
     }
-    let findings = findings(&page.edges);
+    let mut findings = findings(&page.edges);
+    findings.extend(callers(&page));
+    if options.output == Output::Table {
+        tell(&page.missing);
+    }
     let missing: Vec<_> = findings
         .iter()
         .filter(|it| !it.ok && !options.accept.iter().any(|accepted| accepted == it.evidence))
@@ -56,9 +62,12 @@ pub(crate) fn run(options: &CheckOptions) -> anyhow::Result<Exit> {
         .collect();
     print(&match options.output {
         Output::Table => render(&findings),
-        Output::Json => {
-            json(&Document { schema_version: SCHEMA_VERSION, ready: missing.is_empty(), findings })?
-        }
+        Output::Json => json(&Document {
+            schema_version: SCHEMA_VERSION,
+            ready: missing.is_empty(),
+            findings,
+            missing: page.missing,
+        })?,
     })?;
     if missing.is_empty() {
         return Ok(Exit::Done);
@@ -85,6 +94,19 @@ fn findings(edges: &[EdgeFigures]) -> Vec<Finding> {
         findings.extend(of_edge(edge, &subject));
     }
     findings
+}
+
+/// Analyses that did not answer may have calls of which nothing is known here.
+fn callers(page: &EdgePage) -> Vec<Finding> {
+    let unreached = page.missing.iter().filter_map(|it| it.strip_prefix(UNREACHED));
+    unreached
+        .map(|address| Finding {
+            evidence: "callers",
+            subject: "the mesh".to_owned(),
+            ok: false,
+            found: format!("nothing is known of the callers of the analysis at{address}"),
+        })
+        .collect()
 }
 
 fn correlation(caller: &str, counts: &EdgeCounts) -> Finding {
@@ -127,6 +149,10 @@ fn of_edge(edge: &EdgeFigures, subject: &str) -> Vec<Finding> {
     let finding =
         |evidence, ok, found: String| Finding { evidence, subject: subject.to_owned(), ok, found };
     let mut findings = Vec::new();
+    if policy.unknown {
+        let found = "the retry policy is not known: let the agents report, or have the store scrape onus_retry_policy_info";
+        findings.push(finding("policy", false, found.to_owned()));
+    }
     if policy.foreign_retries {
         let ok = policy.declared_attempts >= 2;
         let found = if ok {
@@ -147,13 +173,15 @@ fn of_edge(edge: &EdgeFigures, subject: &str) -> Vec<Finding> {
         findings.push(finding("unsafe-methods", false, found));
     }
     if let (Some(percent), true) = (policy.budget_percent, policy.attempts >= 2) {
-        let rate = edge.recent.calls() as f64 / edge.recent_seconds;
+        // Each process has a budget of its own, and a part of the calls.
+        let processes = edge.processes.max(1);
+        let rate = edge.recent.calls() as f64 / edge.recent_seconds.max(1.0) / processes as f64;
         let floor = f64::from(policy.budget_min_per_second);
         let share = if floor == 0.0 { 0.0 } else { 100.0 * floor / rate };
         // Without calls nothing is known of the rate, and nothing is retried either.
         let ok = rate == 0.0 || share <= f64::from(percent);
         findings.push(finding("floor", ok, format!(
-            "the floor of {floor} retries a second is {share:.0} % of {rate:.1} calls a second, in each process; the budget is {percent} %"
+            "the floor of {floor} retries a second is {share:.0} % of {rate:.1} calls a second, in each of {processes} processes; the budget is {percent} %"
         )));
     }
     findings
@@ -194,8 +222,9 @@ mod tests {
             callee: "payments".to_owned(),
             procedure: procedure.to_owned(),
             counts,
-            recent: EdgeCounts { calls_ok: 1_000, ..EdgeCounts::default() },
+            recent: EdgeCounts { calls_ok: 2_000, ..EdgeCounts::default() },
             recent_seconds: 10.0,
+            processes: 2,
             policy: EdgePolicyFacts {
                 attempts: 2,
                 budget_percent: Some(10),
@@ -221,15 +250,17 @@ mod tests {
     #[test]
     fn each_evidence_that_is_missing_is_named() {
         type Break = fn(&mut EdgeFigures);
-        let breaks: [(Break, &[&str]); 8] = [
+        let breaks: [(Break, &[&str]); 10] = [
             (|_| {}, &[]),
             (|it| it.counts.untied = 51, &["correlation"]),
             (|it| it.counts.retries_unclaimed = 0, &["false-suppression"]),
             (|it| it.counts.retries_unclaimed_ok = 10, &["false-suppression"]),
             (|it| it.policy.foreign_retries = true, &["foreign-retries"]),
             (|it| it.class = Class::Unknown, &["class"]),
+            (|it| it.policy.unknown = true, &["policy"]),
             (|it| it.policy.unsafe_methods = true, &["unsafe-methods"]),
-            (|it| it.recent.calls_ok = 90, &["floor"]),
+            (|it| it.recent.calls_ok = 190, &["floor"]),
+            (|it| it.processes = 21, &["floor"]),
         ];
         for (number, (broken, expected)) in breaks.into_iter().enumerate() {
             let mut edge = edge("POST /charge");

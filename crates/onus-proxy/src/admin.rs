@@ -2,19 +2,21 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body::Body as _;
+use http_body::Body;
 use hyper::body::Incoming;
 use onus::prometheus_client::encoding::text::encode;
 use onus::prometheus_client::registry::Registry;
+use onus::report::AdminService;
 use onus::{EdgeView, Source, Switches};
 use serde::Serialize;
+use tower_service::Service as _;
 
 use crate::answer::AnswerBody;
 use crate::listener::Front;
@@ -26,6 +28,8 @@ use crate::proxy::State;
 pub(crate) struct Admin {
     state: Arc<State>,
     registry: Arc<Registry>,
+    /// What every process with Onus answers to operators.
+    service: AdminService,
 }
 
 type Answer = Response<AnswerBody<Incoming>>;
@@ -35,7 +39,9 @@ impl Admin {
         let mut registry = Registry::default();
         state.onus.register_metrics(&mut registry);
         registry.register_collector(Box::new(Families(state.clone())));
-        Self { state: state.clone(), registry: Arc::new(registry) }
+        // Who reaches this address may switch, as by the text of switches.
+        let service = state.onus.admin().without_token();
+        Self { state: state.clone(), registry: Arc::new(registry), service }
     }
 
     fn metrics(&self) -> Answer {
@@ -84,6 +90,9 @@ impl Front for Admin {
     async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
         Ok(match request.uri().path() {
+            "/api/v1/now" | "/api/v1/orders" | "/api/v1/switch" | "/openapi.json" => {
+                whole(self.service.clone().call(request).await?).await
+            }
             "/api/v1/switches" if *request.method() == Method::POST => self.switch(request).await,
             "/livez" if is_get => answer(StatusCode::OK, TEXT, "alive\n".to_owned()),
             "/readyz" if is_get => self.ready(),
@@ -176,6 +185,15 @@ fn json(value: &impl Serialize) -> Answer {
         Ok(text) => answer(StatusCode::OK, JSON, text),
         Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }
+}
+
+/// An answer of which all is there, as one of this interface.
+async fn whole(answer: Response<impl Body<Data = Bytes>>) -> Answer {
+    let (head, body) = answer.into_parts();
+    let mut body = pin!(body);
+    let frame = poll_fn(|cx| body.as_mut().poll_frame(cx)).await;
+    let text = frame.and_then(|frame| frame.ok()?.into_data().ok());
+    Response::from_parts(head, AnswerBody::Own { text })
 }
 
 /// A short text; `None` where it is long, breaks or is none.

@@ -30,6 +30,9 @@ struct Shared {
     replay: ReplayLimits,
     /// The digest of a body without data, which most requests have.
     empty_body: u64,
+    /// What administrators have said.
+    #[cfg(feature = "report")]
+    ordered: std::sync::Mutex<crate::report::Ordered>,
 }
 
 impl Onus {
@@ -162,6 +165,12 @@ impl Onus {
 
     pub(crate) fn clock(&self) -> Clock {
         self.0.clock
+    }
+
+    /// What administrators have said.
+    #[cfg(feature = "report")]
+    pub(crate) fn ordered(&self) -> std::sync::MutexGuard<'_, crate::report::Ordered> {
+        self.0.ordered.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -340,7 +349,14 @@ impl OnusBuilder {
         let agent = Agent::new(&self.config, fastrand::u64(..), clock.now())?;
         let (per_request, total) = self.replay;
         let replay = ReplayLimits::new(per_request, total);
-        Ok(Onus(Arc::new(Shared { agent, clock, replay, empty_body: empty_digest() })))
+        Ok(Onus(Arc::new(Shared {
+            agent,
+            clock,
+            replay,
+            empty_body: empty_digest(),
+            #[cfg(feature = "report")]
+            ordered: std::sync::Mutex::default(),
+        })))
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn encode(agent: &Agent, now: Timestamp, page: &mut Page<'_>) -> fmt:
     let help = "Calls that could not be tied to the request they were made for.";
     single(&rows, page, "onus_untied_calls", help, |edge| &edge.lasting.counters.untied)?;
     classes(&rows, page)?;
+    policies(&rows, page)?;
     budgets(&rows, now, page)?;
     gates_and_brakes(&rows, now, page)
 }
@@ -198,6 +199,27 @@ fn classes(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
             let is = f64::from(u8::from(row.edge.class() == class));
             family.add(&(row.labels(), [("class", class.as_str())]), is)?;
         }
+    }
+    Ok(())
+}
+
+fn policies(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
+    let help = "The retries that may be made on the edge, and those of a layer below.";
+    let mut family = page.infos("onus_retry_policy", help)?;
+    for row in rows {
+        let policy = row.edge.policy();
+        let budget = policy.retry.and_then(|retry| retry.budget);
+        let text = |count: u32| count.to_string();
+        let flag = |is: bool| if is { "true" } else { "false" };
+        let own = [
+            ("attempts", &*text(policy.retry.map_or(1, |retry| retry.attempts()))),
+            ("budget_percent", &*budget.map_or_else(|| "none".to_owned(), |it| text(it.percent))),
+            ("budget_min_per_second", &*text(budget.map_or(0, |it| it.min_per_second))),
+            ("declared_attempts", &*text(policy.declared.map_or(0, |it| it.attempts))),
+            ("foreign_retries", flag(row.edge.has_foreign_retries())),
+            ("unsafe_methods", flag(row.edge.retries_unsafe_methods())),
+        ];
+        family.add(&(row.labels(), own))?;
     }
     Ok(())
 }

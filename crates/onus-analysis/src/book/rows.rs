@@ -155,7 +155,11 @@ impl EdgeRow {
             .number(policy.budget_percent.map_or(0, |percent| u64::from(percent) + 1))
             .number(policy.budget_min_per_second.into())
             .number(policy.declared_attempts.into())
-            .number(u64::from(policy.foreign_retries) | u64::from(policy.unsafe_methods) << 1);
+            .number(
+                u64::from(policy.foreign_retries)
+                    | u64::from(policy.unsafe_methods) << 1
+                    | u64::from(policy.unknown) << 2,
+            );
         writer
             .number(now.0)
             .bytes(&self.estimator.to_bytes(now.timestamp()))
@@ -190,6 +194,7 @@ impl EdgeRow {
         let flags = reader.number()?;
         edge.policy.foreign_retries = flags & 1 != 0;
         edge.policy.unsafe_methods = flags & 2 != 0;
+        edge.policy.unknown = flags & 4 != 0;
         let away = Duration::from_millis(now.saturating_sub(Millis(reader.number()?)));
         let bytes: &[u8; ESTIMATOR_BYTES] = reader.bytes()?.try_into().ok()?;
         if let Some(estimator) = Estimator::from_bytes(bytes, now.timestamp(), away) {

@@ -25,7 +25,14 @@ pub(crate) async fn page(
         after: parameters.number("after", 0..=usize::MAX >> 1, 0)?,
         limit: parameters.number("limit", 1..=LIMIT_MAX, 1_000)?,
     };
+    let now = Millis::now();
+    let range = if parameters.has(["from", "to"]) { Some(parameters.window(now)?) } else { None };
     parameters.nothing_else()?;
-    let page = edges::page(&analysis.book(), &asked, Millis::now());
+    let window = match range {
+        None => None,
+        Some(range) => Some(edges::kept(&analysis.windows(range).await?)),
+    };
+    let mut page = edges::page(&analysis.book(), &asked, window.as_ref(), now);
+    page.elsewhere = analysis.elsewhere();
     Ok(Json(page).into_response())
 }

@@ -15,5 +15,7 @@ pub(crate) async fn snapshot(
     who: Who,
 ) -> Result<Json<Snapshot>, Refusal> {
     who.must_be(Role::Viewer)?;
-    Ok(Json(now::snapshot(&analysis.book(), Millis::now())))
+    let mut snapshot = now::snapshot(&analysis.book(), Millis::now());
+    snapshot.elsewhere = analysis.elsewhere();
+    Ok(Json(snapshot))
 }

@@ -26,7 +26,14 @@ pub(crate) async fn all(
     let mut orders: Vec<_> = book.said.orders().cloned().collect();
     orders.retain(|order| order.mode.is_some() || order.shield_until.is_some());
     orders.sort_by_cached_key(|order| order.service.clone());
-    Ok(Json(Orders { schema_version: SCHEMA_VERSION, overrides, orders }))
+    let elsewhere = analysis.elsewhere();
+    Ok(Json(Orders {
+        schema_version: SCHEMA_VERSION,
+        overrides,
+        orders,
+        missing: Vec::new(),
+        elsewhere,
+    }))
 }
 
 /// `POST /api/v1/orders`: a mode or a shield. Shields are an operator's, modes an administrator's.
@@ -36,6 +43,9 @@ pub(crate) async fn order(
     body: Body,
 ) -> Result<Response, Refusal> {
     let asked: OrderRequest = body.parse()?;
+    if asked.service != "*" {
+        analysis.must_own(&asked.service, "/api/v1/orders")?;
+    }
     who.must_be(if asked.mode.is_some() { Role::Admin } else { Role::Operator })?;
     let change = analysis.book().said.order_of(asked, Millis::now()).map_err(Refusal::order)?;
     analysis.change(vec![change], who.name).await?;
@@ -59,5 +69,13 @@ pub(crate) fn all_of(analysis: &Analysis) -> Response {
     let book = analysis.book();
     let overrides = book.said.overrides.iter().cloned().collect();
     let orders = book.said.orders().cloned().collect();
-    Json(Orders { schema_version: SCHEMA_VERSION, overrides, orders }).into_response()
+    let elsewhere = analysis.elsewhere();
+    Json(Orders {
+        schema_version: SCHEMA_VERSION,
+        overrides,
+        orders,
+        missing: Vec::new(),
+        elsewhere,
+    })
+    .into_response()
 }

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use axum::extract::State;
 use axum::response::{Json, Response};
 use onus_api::{
-    OverrideChange, OverrideRequest, OverrideSource, OverridesPlan, OverridesRequest, Range,
-    ReplayedEdge, SCHEMA_VERSION,
+    OverrideChange, OverrideDrop, OverrideRequest, OverrideSource, OverridesPlan, OverridesRequest,
+    Range, ReplayedEdge, SCHEMA_VERSION,
 };
-use serde::Deserialize;
 
 use super::body::Body;
 use super::orders::all_of;
@@ -40,12 +39,6 @@ pub(crate) async fn set(
     Ok(all_of(&analysis))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Drop {
-    id: String,
-}
-
 /// `POST /api/v1/overrides/drop`: takes one back.
 pub(crate) async fn drop_one(
     State(analysis): State<Analysis>,
@@ -53,7 +46,7 @@ pub(crate) async fn drop_one(
     body: Body,
 ) -> Result<Response, Refusal> {
     who.must_be(Role::Operator)?;
-    let Drop { id } = body.parse()?;
+    let OverrideDrop { id } = body.parse()?;
     let known = analysis.book().said.overrides.get(&id).cloned();
     let it = known.ok_or_else(|| {
         Refusal::order(format!("there is no override {id:?}; `onus overrides list` has them"))

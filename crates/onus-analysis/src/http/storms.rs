@@ -1,19 +1,14 @@
-//! `GET /api/v1/radius`, `/api/v1/graph` and `/api/v1/incident`.
+//! `GET /api/v1/radius`, `/api/v1/graph`, `/api/v1/incident` and `/api/v1/window`.
 
 use axum::extract::State;
 use axum::response::Json;
-use onus_api::{GraphPage, Incident, RadiusPage};
+use onus_api::{GraphPage, Incident, RadiusPage, Window};
 
 use super::problem::Refusal;
 use super::query::Parameters;
 use crate::access::{Role, Who};
 use crate::clock::Millis;
 use crate::engine::Analysis;
-use crate::graph::Mesh;
-use crate::incident;
-
-/// The longest window: one day.
-const WINDOW_MINUTES: u32 = 24 * 60;
 
 pub(crate) async fn radius(
     State(analysis): State<Analysis>,
@@ -24,7 +19,7 @@ pub(crate) async fn radius(
     let service = parameters.text("service");
     parameters.nothing_else()?;
     let page = tokio::task::spawn_blocking(move || {
-        Mesh::of(&analysis.book(), Millis::now()).radius(service.as_deref())
+        crate::graph::radius(&part(&analysis), service.as_deref())
     });
     page.await.map(Json).map_err(|_| failed())
 }
@@ -34,29 +29,38 @@ pub(crate) async fn graph(
     who: Who,
 ) -> Result<Json<GraphPage>, Refusal> {
     who.must_be(Role::Viewer)?;
-    let page =
-        tokio::task::spawn_blocking(move || Mesh::of(&analysis.book(), Millis::now()).page());
+    let page = tokio::task::spawn_blocking(move || part(&analysis));
     page.await.map(Json).map_err(|_| failed())
 }
 
+/// The part of the graph whose callers this analysis has.
+fn part(analysis: &Analysis) -> GraphPage {
+    let page = crate::graph::page(&analysis.book(), Millis::now());
+    GraphPage { elsewhere: analysis.elsewhere(), ..page }
+}
+
 pub(crate) async fn incident(
+    analysis: State<Analysis>,
+    who: Who,
+    parameters: Parameters,
+) -> Result<Json<Incident>, Refusal> {
+    let Json(window) = window(analysis, who, parameters).await?;
+    Ok(Json(crate::incident::incident(&window)))
+}
+
+pub(crate) async fn window(
     State(analysis): State<Analysis>,
     who: Who,
     mut parameters: Parameters,
-) -> Result<Json<Incident>, Refusal> {
+) -> Result<Json<Window>, Refusal> {
     who.must_be(Role::Viewer)?;
-    let now = Millis::now();
-    let mut time =
-        |name, default: u64| parameters.number(name, 0..=usize::MAX >> 1, default as usize);
-    let to = Millis(time("to", now.0)? as u64).minute().saturating_add(1);
-    let from = Millis(time("from", now.0.saturating_sub(3_600_000))? as u64).minute();
+    let minutes = parameters.window(Millis::now())?;
     parameters.nothing_else()?;
-    if from >= to || to - from > WINDOW_MINUTES + 1 {
-        let detail = "parameters from and to are milliseconds since 1970, the first before the second, and at most a day apart";
-        return Err(Refusal::parameter(detail));
-    }
-    let windows = analysis.windows(from..to).await?;
-    Ok(Json(incident::incident(&analysis.book(), &windows, from, to)))
+    let windows = analysis.windows(minutes.clone()).await?;
+    let mut window =
+        crate::incident::window(&analysis.book(), &windows, minutes.start, minutes.end);
+    window.elsewhere = analysis.elsewhere();
+    Ok(Json(window))
 }
 
 fn failed() -> Refusal {

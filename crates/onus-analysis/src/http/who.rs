@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use super::problem::Refusal;
 use crate::access::{Role, Who};
 use crate::engine::Analysis;
+use crate::shard::Shard;
 use crate::tls::Peer;
 
 impl FromRequestParts<Analysis> for Who {
@@ -56,6 +57,11 @@ impl Who {
 }
 
 impl Analysis {
+    /// The analyses that have the other callers of the mesh.
+    pub(crate) fn elsewhere(&self) -> Vec<String> {
+        self.config().shard.as_ref().map(Shard::others).unwrap_or_default()
+    }
+
     /// Sends whoever asks for a service of another analysis there.
     pub(crate) fn must_own(&self, service: &str, path: &str) -> Result<(), Refusal> {
         let elsewhere = self.config().shard.as_ref().and_then(|shard| shard.elsewhere(service));

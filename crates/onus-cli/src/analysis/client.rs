@@ -16,12 +16,12 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use onus_api::Problem;
 use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cli::Server;
+use crate::cli::{Server, TlsOptions};
 
 const ANSWER_MAX: usize = 256 * 1024 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,27 +36,29 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// A client of the analysis.
     pub(crate) fn new(server: &Server) -> anyhow::Result<Self> {
-        Self::with(&server.analysis, server.token.clone(), server.authorities.as_deref())
+        Self::to(server, &server.analysis)
+    }
+
+    /// A client of another address, as whoever talks to the analysis.
+    pub(crate) fn to(server: &Server, address: &str) -> anyhow::Result<Self> {
+        Self::with(address, server.token.clone(), &server.tls)
     }
 
     /// A client of an address of plain HTTP.
     pub(crate) fn at(address: &str, token: Option<String>) -> anyhow::Result<Self> {
-        Self::with(address, token, None)
+        Self::with(address, token, &TlsOptions::default())
     }
 
-    fn with(
-        address: &str,
-        token: Option<String>,
-        authorities: Option<&Path>,
-    ) -> anyhow::Result<Self> {
+    fn with(address: &str, token: Option<String>, tls: &TlsOptions) -> anyhow::Result<Self> {
         let with_scheme = match address.contains("://") {
             true => address.to_owned(),
             false => format!("http://{address}"),
         };
         let uri: Uri =
             with_scheme.parse().with_context(|| format!("read the address {address:?}"))?;
-        if uri.scheme_str() == Some("https") && authorities.is_none() {
+        if uri.scheme_str() == Some("https") && tls.authorities.is_none() {
             bail!(
                 "talk to {address:?} by TLS: name the authorities that sign its certificate with --authorities"
             );
@@ -67,7 +69,7 @@ impl Client {
             );
         }
         let base = uri.to_string().trim_end_matches('/').to_owned();
-        let http = HttpClient::builder(TokioExecutor::new()).build(connector(authorities)?);
+        let http = HttpClient::builder(TokioExecutor::new()).build(connector(tls)?);
         Ok(Self { http, base, token })
     }
 
@@ -101,19 +103,26 @@ impl Client {
         query: &[(&str, &str)],
         body: Bytes,
     ) -> anyhow::Result<Bytes> {
-        let request = self.request(method, path, query, body)?;
+        let query: Vec<_> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
+            .collect();
+        let question = if query.is_empty() { "" } else { "?" };
+        let uri = format!("{}{path}{question}{}", self.base, query.join("&"));
         let exchange = async {
-            let answer = self.http.request(request).await?;
-            let (head, body) = answer.into_parts();
-            let body =
-                Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| anyhow!(error))?;
-            Ok::<_, anyhow::Error>((head.status, body.to_bytes()))
+            let answer = self.send_once(&method, &uri, body.clone()).await?;
+            // Another analysis may have the service.
+            match answer.elsewhere {
+                Some(there) => self.send_once(&method, &there, body).await,
+                None => Ok(answer),
+            }
         };
-        let (status, body) = tokio::time::timeout(TIMEOUT, exchange)
+        let answer = tokio::time::timeout(TIMEOUT, exchange)
             .await
             .map_err(|_| anyhow!("no answer within {} s", TIMEOUT.as_secs()))
             .and_then(|answer| answer)
             .with_context(|| format!("ask {}", self.base))?;
+        let Answer { status, body, .. } = answer;
         if status.is_success() {
             return Ok(body);
         }
@@ -122,7 +131,7 @@ impl Client {
 
     /// Writes an answer of any size to a file as it comes; how many bytes it has.
     pub(crate) async fn download(&self, path: &str, file: &mut File) -> anyhow::Result<u64> {
-        let request = self.request(Method::GET, path, &[], Bytes::new())?;
+        let request = self.request(&Method::GET, &format!("{}{path}", self.base), Bytes::new())?;
         let ask = || format!("ask {}", self.base);
         let late = || anyhow!("nothing came for {} s", STALLED.as_secs());
         let answer = tokio::time::timeout(STALLED, self.http.request(request)).await;
@@ -146,20 +155,21 @@ impl Client {
         }
     }
 
+    fn refusal(&self, path: &str, status: StatusCode, body: &[u8]) -> anyhow::Error {
+        let base = self.base.clone();
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => Refusal { base, problem }.into(),
+            Err(_) => anyhow!("ask {base}: {status} for {path}"),
+        }
+    }
+
     fn request(
         &self,
-        method: Method,
-        path: &str,
-        query: &[(&str, &str)],
+        method: &Method,
+        uri: &str,
         body: Bytes,
     ) -> anyhow::Result<Request<Full<Bytes>>> {
-        let query: Vec<_> = query
-            .iter()
-            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
-            .collect();
-        let question = if query.is_empty() { "" } else { "?" };
-        let uri = format!("{}{path}{question}{}", self.base, query.join("&"));
-        let mut request = Request::builder().method(method).uri(&uri);
+        let mut request = Request::builder().method(method).uri(uri);
         if !body.is_empty() {
             request = request.header("content-type", "application/json");
         }
@@ -169,29 +179,66 @@ impl Client {
         request.body(Full::new(body)).context("make the request")
     }
 
-    fn refusal(&self, path: &str, status: StatusCode, body: &[u8]) -> anyhow::Error {
-        match serde_json::from_slice::<Problem>(body) {
-            Ok(problem) => anyhow!("ask {}: {status}: {}", self.base, problem.detail),
-            Err(_) => anyhow!("ask {}: {status} for {path}", self.base),
-        }
+    async fn send_once(&self, method: &Method, uri: &str, body: Bytes) -> anyhow::Result<Answer> {
+        let request = self.request(method, uri, body)?;
+        let (head, body) = self.http.request(request).await?.into_parts();
+        let body =
+            Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| anyhow!(error))?;
+        let location = head.headers.get("location").and_then(|it| it.to_str().ok());
+        let elsewhere = location
+            .filter(|it| head.status == StatusCode::TEMPORARY_REDIRECT && it.starts_with("http"));
+        Ok(Answer {
+            status: head.status,
+            elsewhere: elsewhere.map(str::to_owned),
+            body: body.to_bytes(),
+        })
     }
 }
 
-/// A connector that believes these authorities, and no other.
-fn connector(authorities: Option<&Path>) -> anyhow::Result<HttpsConnector<HttpConnector>> {
+struct Answer {
+    status: StatusCode,
+    /// Where it would have been answered.
+    elsewhere: Option<String>,
+    body: Bytes,
+}
+
+/// Whoever was asked says why not.
+#[derive(Debug, thiserror::Error)]
+#[error("ask {base}: {}: {}", problem.status, problem.detail)]
+pub(crate) struct Refusal {
+    base: String,
+    pub(crate) problem: Problem,
+}
+
+/// A connector that believes these authorities, and no other, and says who it is.
+fn connector(tls: &TlsOptions) -> anyhow::Result<HttpsConnector<HttpConnector>> {
+    let certificates = |path: &Path| {
+        let read = || format!("read the certificates in {}", path.display());
+        let found = CertificateDer::pem_file_iter(path).with_context(read)?;
+        found.collect::<Result<Vec<_>, _>>().with_context(read)
+    };
     let mut roots = RootCertStore::empty();
-    if let Some(path) = authorities {
-        let read = || format!("read the authorities in {}", path.display());
-        for authority in CertificateDer::pem_file_iter(path).with_context(read)? {
-            roots.add(authority.with_context(read)?).with_context(read)?;
+    if let Some(path) = &tls.authorities {
+        for authority in certificates(path)? {
+            let read = || format!("believe the authorities in {}", path.display());
+            roots.add(authority).with_context(read)?;
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .context("start TLS")?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match (&tls.certificate, &tls.key) {
+        (Some(certificate), Some(key)) => {
+            let read = || format!("read the key in {}", key.display());
+            let secret = PrivateKeyDer::from_pem_file(key).with_context(read)?;
+            builder
+                .with_client_auth_cert(certificates(certificate)?, secret)
+                .with_context(|| format!("use the certificate in {}", certificate.display()))?
+        }
+        (None, _) | (_, None) => builder.with_no_client_auth(),
+    };
     let builder = HttpsConnectorBuilder::new().with_tls_config(config);
     Ok(builder.https_or_http().enable_http1().build())
 }

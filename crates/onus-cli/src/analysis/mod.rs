@@ -4,20 +4,24 @@ mod backup;
 mod client;
 mod edges;
 mod explain;
+mod parts;
 mod radius;
 mod serve;
 mod top;
+mod watch;
 
 use std::io::Write;
 
 use anyhow::Context;
 
-pub(crate) use client::Client;
-pub(crate) use edges::{all as all_edges, run as edges};
+pub(crate) use client::{Client, Refusal};
+pub(crate) use edges::{all as all_edges, run as edges, window};
 pub(crate) use explain::run as explain;
+pub(crate) use parts::{UNREACHED, nothing, tell, whole};
 pub(crate) use radius::{graph, radius};
 pub(crate) use serve::run as serve;
 pub(crate) use top::run as top;
+pub(crate) use watch::watch;
 
 /// Runs what waits for sockets.
 pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {

@@ -4,25 +4,37 @@ use std::fmt::Write;
 
 use onus_api::{GraphPage, Radius, RadiusPage};
 
-use super::{Client, block_on, json, print};
-use crate::cli::{Drawing, GraphOptions, Output, RadiusOptions};
+use super::{block_on, json, nothing, print, tell, whole};
+use crate::cli::{Drawing, GraphOptions, Output, RadiusOptions, Server};
 use crate::exit::Refused;
 use crate::table;
 
 pub(crate) fn radius(options: &RadiusOptions) -> anyhow::Result<()> {
-    let client = Client::new(&options.server)?;
-    let query: Vec<_> = options.service.iter().map(|name| ("service", name.as_str())).collect();
-    let page: RadiusPage = block_on(client.get("/api/v1/radius", &query))?;
-    if let (Some(service), true) = (&options.service, page.services.is_empty()) {
-        return Err(Refused(format!(
-            "no service {service} is known; `onus graph` shows those that are"
-        ))
-        .into());
-    }
-    print(&match options.output {
-        Output::Table => render(&page),
-        Output::Json => json(&page)?,
+    let RadiusOptions { service, watch, server, output } = options;
+    super::watch(*watch, *output, || {
+        let page = onus_analysis::radius(&block_on(mesh(server))?, service.as_deref());
+        if let (Some(service), true) = (service, page.services.is_empty()) {
+            return Err(Refused(format!(
+                "no service {service} is known; `onus graph` shows those that are"
+            ))
+            .into());
+        }
+        Ok(match output {
+            Output::Table => {
+                tell(&page.missing);
+                if page.services.is_empty() {
+                    nothing("no calls between services are known");
+                }
+                render(&page)
+            }
+            Output::Json => json(&page)?,
+        })
     })
+}
+
+/// The graph of all analyses.
+async fn mesh(server: &Server) -> anyhow::Result<GraphPage> {
+    whole(server, async |client| client.get("/api/v1/graph", &[]).await).await
 }
 
 fn render(page: &RadiusPage) -> String {
@@ -50,6 +62,9 @@ fn render(page: &RadiusPage) -> String {
         "WORST PATH",
     ];
     let mut text = table::render(header, rows);
+    if page.services.is_empty() {
+        return text;
+    }
     let of = |radius: fn(&Radius) -> u32| page.services.iter().map(radius);
     let count = page.services.len().max(1) as f64;
     let mean = |radius: fn(&Radius) -> u32| of(radius).map(f64::from).sum::<f64>() / count;
@@ -82,12 +97,17 @@ fn render(page: &RadiusPage) -> String {
 }
 
 pub(crate) fn graph(options: &GraphOptions) -> anyhow::Result<()> {
-    let client = Client::new(&options.server)?;
-    let page: GraphPage = block_on(client.get("/api/v1/graph", &[]))?;
-    print(&match options.format {
-        Drawing::Dot => dot(&page),
-        Drawing::Mermaid => mermaid(&page),
+    let page = block_on(mesh(&options.server))?;
+    print(&match options.output {
         Drawing::Json => json(&page)?,
+        Drawing::Dot => {
+            tell(&page.missing);
+            dot(&page)
+        }
+        Drawing::Mermaid => {
+            tell(&page.missing);
+            mermaid(&page)
+        }
     })
 }
 
@@ -149,6 +169,7 @@ mod tests {
                 callee: "b".to_owned(),
                 attempts: 2,
                 class: "fail-open".to_owned(),
+                ..GraphEdge::default()
             }],
             ..GraphPage::default()
         };

@@ -1,35 +1,35 @@
 //! `onus top`: what calls come to, effective against actual.
 
 use std::cmp::Reverse;
-use std::thread;
-use std::time::Duration;
 
 use onus_api::{EdgeFigures, EdgePage};
 
 use super::edges::all;
-use super::{Client, block_on, json, print};
+use super::{block_on, json, nothing, tell};
 use crate::cli::{Output, TopOptions};
 use crate::table;
 
-const PAUSE: Duration = Duration::from_secs(2);
-
 pub(crate) fn run(options: &TopOptions) -> anyhow::Result<()> {
-    let client = Client::new(&options.server)?;
-    loop {
-        let mut page =
-            block_on(all(&client, options.caller.as_deref(), options.callee.as_deref()))?;
+    let TopOptions { caller, callee, limit, watch, span, server, output } = options;
+    super::watch(*watch, *output, || {
+        let mut page = block_on(all(server, caller.as_deref(), callee.as_deref(), span))?;
         page.edges.sort_by_key(|edge| Reverse(trouble(edge)));
-        page.edges.truncate(options.limit);
-        let text = match options.output {
-            Output::Table => render(&page),
+        page.edges.truncate(*limit);
+        Ok(match output {
+            Output::Table => {
+                tell(&page.missing);
+                if page.edges.is_empty() {
+                    nothing(if span.since.is_some() {
+                        "no such call went wrong in that time"
+                    } else {
+                        "no such calls are known"
+                    });
+                }
+                render(&page)
+            }
             Output::Json => json(&page)?,
-        };
-        if !options.watch {
-            return print(&text);
-        }
-        print(&format!("\u{1b}[H\u{1b}[2J{text}"))?;
-        thread::park_timeout(PAUSE);
-    }
+        })
+    })
 }
 
 /// Failures first, then load.
@@ -51,7 +51,7 @@ fn render(page: &EdgePage) -> String {
     ];
     let rows = page.edges.iter().map(|edge| {
         let recent = &edge.recent;
-        let rate = |count: u64| format!("{:.1}/s", count as f64 / edge.recent_seconds);
+        let rate = |count: u64| format!("{:.1}/s", count as f64 / edge.recent_seconds.max(1.0));
         let ended = recent.calls_ok + recent.calls_failed;
         let success = match ended {
             0 => "-".to_owned(),

@@ -64,9 +64,36 @@ pub(crate) struct Server {
     #[arg(long, value_name = "TOKEN", env = "ONUS_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 
-    /// The authorities that sign the analysis' certificate, PEM; needed for https
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
+}
+
+/// Whom to believe, and who this is.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct TlsOptions {
+    /// The authorities that sign the certificate of whoever is asked, PEM; needed for https
     #[arg(long, value_name = "FILE", env = "ONUS_AUTHORITIES")]
     pub(crate) authorities: Option<PathBuf>,
+
+    /// A certificate that says who asks, PEM
+    #[arg(long, value_name = "FILE", env = "ONUS_CERTIFICATE", requires = "key")]
+    pub(crate) certificate: Option<PathBuf>,
+
+    /// The key of the certificate, PEM
+    #[arg(long, value_name = "FILE", env = "ONUS_KEY", requires = "certificate")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// A window of time.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Span {
+    /// Only what went wrong since so long ago, up to 1d: other minutes are not kept
+    #[arg(long, value_name = "TIME", value_parser = any_time)]
+    pub(crate) since: Option<Duration>,
+
+    /// Until how long ago; without it until this moment
+    #[arg(long, value_name = "TIME", value_parser = any_time, requires = "since")]
+    pub(crate) until: Option<Duration>,
 }
 
 /// List the edges between services, with their counts and classes
@@ -82,6 +109,13 @@ pub(crate) struct EdgesOptions {
     /// Only the calls to this service
     #[arg(long, value_name = "SERVICE")]
     pub(crate) callee: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) span: Span,
+
+    /// Look again until interrupted
+    #[arg(short, long)]
+    pub(crate) watch: bool,
 
     #[command(flatten)]
     pub(crate) server: Server,
@@ -102,6 +136,13 @@ pub(crate) struct ExplainOptions {
     /// The service that is called
     #[arg(value_name = "CALLEE")]
     pub(crate) callee: String,
+
+    #[command(flatten)]
+    pub(crate) span: Span,
+
+    /// Look again until interrupted
+    #[arg(short, long)]
+    pub(crate) watch: bool,
 
     #[command(flatten)]
     pub(crate) server: Server,
@@ -147,19 +188,28 @@ pub(crate) struct NowOptions {
 #[derive(Debug, Args)]
 pub(crate) struct LeverOptions {
     /// Why; it stands in the audit log and in the metrics of the service
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: String,
+    #[arg(long, value_name = "TEXT", required_unless_present = "list")]
+    pub(crate) reason: Option<String>,
 
     /// Who says so
-    #[arg(long, value_name = "NAME", env = "USER")]
-    pub(crate) who: String,
+    #[arg(long, value_name = "NAME", env = "USER", required_unless_present = "list")]
+    pub(crate) who: Option<String>,
 
-    /// Pull it at these admin addresses of services, without the analysis; --token is theirs
+    /// Show the shields and modes that are in force, and until when
+    #[arg(long, conflicts_with = "reason")]
+    pub(crate) list: bool,
+
+    /// At these admin addresses of processes, without the analysis; https:// for TLS, --token is
+    /// theirs
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub(crate) agents: Vec<String>,
 
     #[command(flatten)]
     pub(crate) server: Server,
+
+    /// How --list prints
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table, requires = "list")]
+    pub(crate) output: Output,
 }
 
 /// Let a service tell its callers to retry nothing, for a while
@@ -168,20 +218,21 @@ pub(crate) struct LeverOptions {
 /// Onus. It ends by itself.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "Example:\n\n    onus shield payments --for 15m --reason 'incident 42'"
+    after_long_help = "Examples:\n\n    onus shield payments --for 15m --reason 'incident 42'\n    \
+                       onus shield payments --end --reason 'it is over'\n    onus shield --list"
 )]
 pub(crate) struct ShieldOptions {
     /// The service
-    #[arg(value_name = "SERVICE")]
-    pub(crate) service: String,
+    #[arg(value_name = "SERVICE", required_unless_present = "list")]
+    pub(crate) service: Option<String>,
 
     /// How long, 1s to 24h
     #[arg(long = "for", value_name = "TIME", default_value = "15m", value_parser = shield_time)]
     pub(crate) time: Duration,
 
     /// Take it down
-    #[arg(long, conflicts_with = "time")]
-    pub(crate) down: bool,
+    #[arg(long, visible_alias = "down", conflicts_with = "time")]
+    pub(crate) end: bool,
 
     #[command(flatten)]
     pub(crate) lever: LeverOptions,
@@ -189,7 +240,8 @@ pub(crate) struct ShieldOptions {
 
 /// Take ownership out of the way: claims are neither sent nor read, configured retries go on
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n\n    onus off --all --reason 'incident 42'")]
+#[command(after_long_help = "Examples:\n\n    onus off --all --reason 'incident 42'\n    \
+                       onus off --all --back --reason 'it is over'\n    onus off --list")]
 pub(crate) struct OffOptions {
     /// The service
     #[arg(value_name = "SERVICE")]
@@ -243,6 +295,9 @@ pub(crate) struct TopOptions {
     pub(crate) watch: bool,
 
     #[command(flatten)]
+    pub(crate) span: Span,
+
+    #[command(flatten)]
     pub(crate) server: Server,
 
     /// How the result is printed
@@ -259,6 +314,10 @@ pub(crate) struct RadiusOptions {
     #[arg(value_name = "SERVICE")]
     pub(crate) service: Option<String>,
 
+    /// Look again until interrupted
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+
     #[command(flatten)]
     pub(crate) server: Server,
 
@@ -269,11 +328,11 @@ pub(crate) struct RadiusOptions {
 
 /// Draw services and the calls between them
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n\n    onus graph --format dot | dot -Tsvg > mesh.svg")]
+#[command(after_long_help = "Example:\n\n    onus graph -o dot | dot -Tsvg > mesh.svg")]
 pub(crate) struct GraphOptions {
     /// How it is drawn
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Drawing::Mermaid)]
-    pub(crate) format: Drawing,
+    #[arg(short, long, alias = "format", value_name = "FORMAT", value_enum, default_value_t = Drawing::Mermaid)]
+    pub(crate) output: Drawing,
 
     #[command(flatten)]
     pub(crate) server: Server,
@@ -331,7 +390,7 @@ pub(crate) struct CheckOptions {
     pub(crate) ready: Option<String>,
 
     /// Evidence that need not be there, such as unsafe-methods; may be given several times
-    #[arg(long, value_name = "EVIDENCE", value_parser = ["correlation", "false-suppression", "foreign-retries", "class", "unsafe-methods", "floor"])]
+    #[arg(long, value_name = "EVIDENCE", value_parser = ["callers", "correlation", "false-suppression", "foreign-retries", "class", "policy", "unsafe-methods", "floor"])]
     pub(crate) accept: Vec<String>,
 
     #[command(flatten)]

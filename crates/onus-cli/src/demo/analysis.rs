@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use onus::EdgeClass;
 use onus_analysis::{AnalysisConfig, Server};
-use onus_api::{Incident, RadiusPage};
+use onus_api::{Incident, Minute, RadiusPage, Window, WindowPair};
 use onus_demo::{
     CalleeConfig, Cluster, Demo, Fault, Load, Policy, Report, RetryPermission, ServiceConfig,
     Topology, What, When,
@@ -160,19 +160,30 @@ impl Embedded {
         send(&cluster, demo.requests).await?;
         self.counted(reporters).await;
         let radius = self.client.get("/api/v1/radius", &[("service", "A")]).await?;
-        let mut incident: Incident = self.client.get("/api/v1/incident", &[]).await?;
-        let chain = |service: &String| service.len() == 1;
-        incident.edges.retain(|edge| chain(&edge.caller));
-        incident.roots.retain(|root| chain(&root.service));
-        Ok((radius, incident))
+        let window: Window = self.client.get("/api/v1/window", &[]).await?;
+        Ok((radius, onus_analysis::incident(&of_the_chain(window))))
     }
+}
+
+/// The window without the calls of the shop, so that its sums are those of the chain.
+fn of_the_chain(mut window: Window) -> Window {
+    window.pairs.retain(|pair| pair.caller.len() == 1);
+    let mut sum = Minute { at: window.minutes.last().map_or(0, |it| it.at), ..Minute::default() };
+    for WindowPair { counts, .. } in &window.pairs {
+        sum.calls += counts.calls();
+        sum.failed += counts.calls_failed;
+        sum.retries += counts.retries;
+        sum.suppressed += counts.suppressed;
+    }
+    Window { minutes: vec![sum], ..window }
 }
 
 impl Shown {
     pub(super) fn render(&self) -> String {
         let mut text = String::from(
             "shop calls ratings and recs, answers without them, and fails one request in ten by itself.\n\
-             Its own errors, and those of them whose retry it took from its caller:\n",
+             Each of the two fails one call in ten for good, so that one of them has failed in 1.9 of 10 errors.\n\
+             Errors of shop, and those of them that its caller was told not to retry:\n",
         );
         let rows = [
             ("no memory: whoever failed is blamed", self.without_memory),
@@ -187,7 +198,7 @@ impl Shown {
         let [large, small] = self.amplification;
         let _ = writeln!(
             text,
-            "\nA to G in a chain, two attempts at each hop. Radius of a storm: {without} \u{2192} {now}; amplification: {large:.0} \u{2192} {small:.0}.\n\
+            "\nA to G in a chain, two attempts at each hop. Without ownership a storm multiplies at {without} hops, {large:.0} requests for one (radius and amplification); with it at {now}, {small:.0} for one.\n\
              D fails every request:\n\n{}",
             markdown::render(&self.incident)
         );

@@ -29,6 +29,8 @@ pub(crate) struct Figures {
     pub(crate) empty_budgets: Vec<Budget>,
     /// Services whose switches say something.
     pub(crate) switched: Vec<Switched>,
+    /// What is not in these figures.
+    pub(crate) missing: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -38,6 +40,8 @@ pub(crate) struct Culprit {
     pub(crate) errors_per_second: f64,
     /// How long ago it was first seen, in seconds; `None` where the source does not remember.
     pub(crate) first_seen_seconds: Option<f64>,
+    /// How old its counts are, in seconds: since who counted them was last heard.
+    pub(crate) age_seconds: f64,
 }
 
 /// Why a service is named.
@@ -61,6 +65,8 @@ pub(crate) struct Hop {
     pub(crate) attempts_per_second: f64,
     /// Whether a layer below retries that nobody declared.
     pub(crate) foreign: bool,
+    /// How old its counts are, in seconds.
+    pub(crate) age_seconds: f64,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -68,6 +74,8 @@ pub(crate) struct Budget {
     pub(crate) caller: String,
     pub(crate) callee: String,
     pub(crate) denied_per_second: f64,
+    /// How old its counts are, in seconds.
+    pub(crate) age_seconds: f64,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -81,9 +89,10 @@ impl Figures {
     /// The figures of a snapshot that was taken `age` seconds ago.
     pub(crate) fn of(snapshot: &Snapshot, source: String, age_seconds: f64) -> Self {
         let per_second = |count: u64| count as f64 / snapshot.seconds.max(0.001);
-        let culprits = culprits(snapshot, per_second);
+        let heard = Heard(snapshot, age_seconds);
+        let culprits = culprits(snapshot, &heard, per_second);
         let path = culprits.first().map(|culprit| path(snapshot, &culprit.service));
-        let path = hops(path.unwrap_or_default(), per_second);
+        let path = hops(path.unwrap_or_default(), &heard, per_second);
         let mut multiplying: Vec<_> = snapshot
             .edges
             .iter()
@@ -91,8 +100,10 @@ impl Figures {
             .collect();
         multiplying.sort_by(|one, other| factor(other).total_cmp(&factor(one)));
         multiplying.truncate(ROWS_MAX);
-        let multiplying =
-            multiplying.into_iter().flat_map(|edge| hops(Vec::from([edge]), per_second)).collect();
+        let multiplying = multiplying
+            .into_iter()
+            .flat_map(|edge| hops(Vec::from([edge]), &heard, per_second))
+            .collect();
         let mut empty: Vec<_> = snapshot
             .edges
             .iter()
@@ -103,6 +114,7 @@ impl Figures {
                 caller: edge.caller.clone(),
                 callee: edge.callee.clone(),
                 denied_per_second: per_second(edge.counts.budget_denied),
+                age_seconds: heard.age(&edge.caller),
             })
             .collect();
         empty.sort_by(|one, other| other.denied_per_second.total_cmp(&one.denied_per_second));
@@ -127,11 +139,29 @@ impl Figures {
             ),
             empty_budgets: empty,
             switched: switched.collect(),
+            missing: snapshot.missing.clone(),
         }
     }
 }
 
-fn culprits(snapshot: &Snapshot, per_second: impl Fn(u64) -> f64) -> Vec<Culprit> {
+/// When services were last heard of.
+struct Heard<'a>(&'a Snapshot, f64);
+
+impl Heard<'_> {
+    /// How old what this service has counted is, with the age of the snapshot.
+    fn age(&self, service: &str) -> f64 {
+        let Self(snapshot, age) = self;
+        let known = snapshot.services.iter().find(|it| it.service == service);
+        let silent = known.map_or(0, |it| snapshot.at.saturating_sub(it.seen));
+        silent as f64 / 1000.0 + age
+    }
+}
+
+fn culprits(
+    snapshot: &Snapshot,
+    heard: &Heard<'_>,
+    per_second: impl Fn(u64) -> f64,
+) -> Vec<Culprit> {
     let ago =
         |since: Option<u64>| since.map(|since| snapshot.at.saturating_sub(since) as f64 / 1000.0);
     let own = snapshot.services.iter().filter(|it| it.counts.claims_own > 0).map(|it| Culprit {
@@ -139,6 +169,7 @@ fn culprits(snapshot: &Snapshot, per_second: impl Fn(u64) -> f64) -> Vec<Culprit
         why: Why::OwnClaims,
         errors_per_second: per_second(it.counts.claims_own),
         first_seen_seconds: ago(it.own_since),
+        age_seconds: heard.age(&it.service),
     });
     let speaking: BTreeSet<&str> = snapshot
         .services
@@ -157,6 +188,7 @@ fn culprits(snapshot: &Snapshot, per_second: impl Fn(u64) -> f64) -> Vec<Culprit
             why: Why::Silent,
             errors_per_second: per_second(edges().map(|it| it.counts.calls_failed).sum()),
             first_seen_seconds: ago(edges().filter_map(|it| it.failing_since).min()),
+            age_seconds: edges().map(|it| heard.age(&it.caller)).fold(f64::INFINITY, f64::min),
         }
     });
     let mut culprits: Vec<_> = own.chain(silent).collect();
@@ -182,7 +214,7 @@ fn path<'a>(snapshot: &'a Snapshot, culprit: &str) -> Vec<&'a EdgeNow> {
     path
 }
 
-fn hops(edges: Vec<&EdgeNow>, per_second: impl Fn(u64) -> f64) -> Vec<Hop> {
+fn hops(edges: Vec<&EdgeNow>, heard: &Heard<'_>, per_second: impl Fn(u64) -> f64) -> Vec<Hop> {
     let mut from_root = 1.0;
     let hop = |edge: &EdgeNow| {
         from_root *= factor(edge);
@@ -193,6 +225,7 @@ fn hops(edges: Vec<&EdgeNow>, per_second: impl Fn(u64) -> f64) -> Vec<Hop> {
             from_root,
             attempts_per_second: per_second(edge.counts.attempts()),
             foreign: edge.policy.foreign_retries,
+            age_seconds: heard.age(&edge.caller),
         }
     };
     edges.into_iter().map(hop).collect()
@@ -226,19 +259,20 @@ mod tests {
             service: name.to_owned(),
             counts: ProcedureCounts { failed, claims_own, ..ProcedureCounts::default() },
             own_since: (claims_own > 0).then_some(45_000),
+            seen: 47_000,
             ..ServiceNow::default()
         }
     }
 
     fn snapshot(services: Vec<ServiceNow>, edges: Vec<EdgeNow>) -> Snapshot {
-        Snapshot { schema_version: 1, at: 50_000, seconds: 10.0, services, edges }
+        Snapshot { at: 50_000, seconds: 10.0, services, edges, ..Snapshot::default() }
     }
 
     #[test]
     fn the_culprit_is_who_claims_most_errors_as_its_own() {
         let services = vec![service("a", 100, 1), service("b", 100, 0), service("c", 100, 80)];
         let edges = vec![edge("a", "b", 100, 0), edge("b", "c", 100, 100), edge("x", "c", 5, 0)];
-        let figures = Figures::of(&snapshot(services, edges), "test".to_owned(), 0.0);
+        let figures = Figures::of(&snapshot(services, edges), "test".to_owned(), 1.0);
         let found: Vec<_> = figures
             .culprits
             .iter()
@@ -247,6 +281,10 @@ mod tests {
         assert_eq!(
             found,
             [("c", Why::OwnClaims, 8.0, Some(5.0)), ("a", Why::OwnClaims, 0.1, Some(5.0))]
+        );
+        assert_eq!(
+            figures.culprits[0].age_seconds, 4.0,
+            "3 s before the snapshot, which is 1 s old"
         );
         let path: Vec<_> =
             figures.path.iter().map(|hop| (&*hop.caller, &*hop.callee, hop.from_root)).collect();

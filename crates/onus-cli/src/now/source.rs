@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, anyhow, bail};
 use onus_api::Snapshot;
 
-use crate::analysis::Client;
+use crate::analysis::{Client, whole};
 use crate::cli::NowOptions;
 use crate::promql;
 
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(crate) async fn first(options: &NowOptions) -> anyhow::Result<(Snapshot, String, f64)> {
     let mut refusals = Vec::new();
     let analysis = &options.server.analysis;
-    match in_time(from_analysis(options)).await {
+    match from_analysis(options).await {
         Ok(snapshot) => {
             let age = age(&snapshot);
             return Ok((snapshot, format!("the analysis at {analysis}"), age));
@@ -36,7 +36,7 @@ pub(crate) async fn first(options: &NowOptions) -> anyhow::Result<(Snapshot, Str
         }
     }
     if !options.agents.is_empty() {
-        match from_agents(&options.agents).await {
+        match from_agents(options).await {
             Ok((snapshot, silent)) => {
                 let count = options.agents.len() - silent.len();
                 let silent = match silent.len() {
@@ -55,14 +55,15 @@ pub(crate) async fn first(options: &NowOptions) -> anyhow::Result<(Snapshot, Str
 }
 
 async fn from_analysis(options: &NowOptions) -> anyhow::Result<Snapshot> {
-    Client::new(&options.server)?.get("/api/v1/now", &[]).await
+    whole(&options.server, async |client| in_time(client.get("/api/v1/now", &[])).await).await
 }
 
 /// The counts between two looks, of all agents that answer both times, and those that do not.
-async fn from_agents(agents: &[String]) -> anyhow::Result<(Snapshot, Vec<String>)> {
-    let before = look(agents).await;
+async fn from_agents(options: &NowOptions) -> anyhow::Result<(Snapshot, Vec<String>)> {
+    let agents = &options.agents;
+    let before = look(options).await;
     tokio::time::sleep(PAUSE).await;
-    let after = look(agents).await;
+    let after = look(options).await;
     let mut all: Option<Snapshot> = None;
     let mut silent = Vec::new();
     for ((agent, before), after) in agents.iter().zip(before).zip(after) {
@@ -80,13 +81,12 @@ async fn from_agents(agents: &[String]) -> anyhow::Result<(Snapshot, Vec<String>
     Ok((all, silent))
 }
 
-async fn look(agents: &[String]) -> Vec<anyhow::Result<Snapshot>> {
+async fn look(options: &NowOptions) -> Vec<anyhow::Result<Snapshot>> {
     let mut looks = tokio::task::JoinSet::new();
-    for (at, agent) in agents.iter().cloned().enumerate() {
+    for (at, agent) in options.agents.iter().enumerate() {
+        let client = Client::to(&options.server, agent);
         looks.spawn(async move {
-            let snapshot = in_time(async {
-                Client::at(&agent, None)?.get::<Snapshot>("/api/v1/now", &[]).await
-            });
+            let snapshot = in_time(async { client?.get::<Snapshot>("/api/v1/now", &[]).await });
             (at, snapshot.await)
         });
     }

@@ -130,4 +130,80 @@ mod tests {
             assert!(!page.contains(loads), "{loads}");
         }
     }
+
+    /// Elements that have no end.
+    const VOID: [&str; 1] = ["meta"];
+
+    /// What is wrong with a page: elements that are not closed in their order, attributes without
+    /// quotes, and signs that are markup to others.
+    fn mistakes(page: &str) -> Vec<String> {
+        let body = page.strip_prefix("<!doctype html>\n").expect("it says what it is");
+        let (mut open, mut found) = (Vec::new(), Vec::new());
+        for part in body.split('<').skip(1) {
+            let Some((tag, text)) = part.split_once('>') else {
+                found.push(format!("<{part} has no end"));
+                continue;
+            };
+            let name = tag.trim_start_matches('/').split(' ').next().unwrap_or_default();
+            if tag.starts_with('/') {
+                let last = open.pop();
+                if last != Some(name) {
+                    found.push(format!("</{name}> closes {last:?}"));
+                }
+            } else if !VOID.contains(&name) {
+                open.push(name);
+            }
+            let attributes = tag.split_once(' ').map_or("", |(_, attributes)| attributes);
+            if attributes.split('"').step_by(2).any(|outside| {
+                !outside.is_empty() && (!outside.ends_with('=') || outside.contains(['\'', '<']))
+            }) {
+                found.push(format!("attributes of <{tag}>"));
+            }
+            let is_style = open.last() == Some(&"style");
+            let entities = ["amp;", "lt;", "gt;", "quot;"];
+            if !is_style
+                && text.split('&').skip(1).any(|it| !entities.iter().any(|e| it.starts_with(e)))
+            {
+                found.push(format!("a sign in {text:?}"));
+            }
+        }
+        found.extend(open.iter().map(|name| format!("<{name}> is not closed")));
+        found
+    }
+
+    #[test]
+    fn a_page_is_well_formed_whatever_services_are_called() {
+        let hostile = ["<script>alert(1)</script>", "a\"b'c", "x & y", "a|b", "</td>"];
+        let edges = hostile.map(|name| IncidentEdge {
+            caller: name.to_owned(),
+            callee: name.to_owned(),
+            ..IncidentEdge::default()
+        });
+        let roots = hostile.map(|name| onus_api::IncidentRoot {
+            service: name.to_owned(),
+            path: vec![name.to_owned(), "d".to_owned()],
+            ..onus_api::IncidentRoot::default()
+        });
+        let minute = |at| Minute { at, calls: 10, failed: 5, retries: 0, suppressed: 5 };
+        let incident = Incident {
+            origin: Some(hostile[0].to_owned()),
+            edges: edges.into(),
+            roots: roots.into(),
+            minutes: vec![minute(60_000), minute(180_000)],
+            missing: vec!["the callers of <b>".to_owned()],
+            ..Incident::default()
+        };
+        for incident in [incident, Incident::default()] {
+            assert_eq!(mistakes(&render(&incident)), [""; 0]);
+        }
+        for (page, says) in [
+            ("<p>", "<p> is not closed"),
+            ("<p><b></p></b>", "</p> closes Some(\"b\")"),
+            ("<p class=x></p>", "attributes of"),
+            ("<p>a & b</p>", "a sign in"),
+        ] {
+            let found = mistakes(&format!("<!doctype html>\n{page}")).join(" ");
+            assert!(found.contains(says), "{page}: {found}");
+        }
+    }
 }

@@ -54,5 +54,44 @@ pub(crate) fn render(incident: &Incident) -> String {
 
 /// Text that cannot end its cell.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
+    text.replace('\\', "\\\\").replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use onus_api::{IncidentEdge, IncidentRoot};
+
+    use super::*;
+
+    #[test]
+    fn each_row_has_the_cells_of_its_table_whatever_services_are_called() {
+        let name = "a|b \\| c";
+        let incident = Incident {
+            origin: Some(name.to_owned()),
+            edges: vec![IncidentEdge {
+                caller: name.to_owned(),
+                callee: name.to_owned(),
+                ..IncidentEdge::default()
+            }],
+            roots: vec![IncidentRoot {
+                service: name.to_owned(),
+                path: vec![name.to_owned(), name.to_owned()],
+                ..IncidentRoot::default()
+            }],
+            ..Incident::default()
+        };
+        let page = render(&incident);
+        let (mut cells, mut rows) = (0, 0);
+        for line in page.lines() {
+            // As GitHub's tables have it: a sign with a backslash before it ends no cell.
+            let bare = line.replace("\\\\", "").replace("\\|", "");
+            match (bare.starts_with('|'), cells) {
+                (false, _) => cells = 0,
+                (true, 0) => cells = bare.matches('|').count(),
+                (true, _) => assert_eq!(bare.matches('|').count(), cells, "{line}"),
+            }
+            rows += u32::from(cells > 0);
+        }
+        assert!(rows > 12, "{page}");
+    }
 }

@@ -33,7 +33,8 @@ pub(super) fn interval(prevention: &Prevention) -> String {
 
 /// A count with its thousands apart.
 pub(super) fn count(count: f64) -> String {
-    let digits = format!("{:.0}", count.max(0.0));
+    // The sum of nothing is -0, which people take for a mistake.
+    let digits = format!("{:.0}", count.max(0.0).abs());
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
@@ -50,9 +51,9 @@ pub(super) fn summary(incident: &Incident) -> Vec<(&'static str, String)> {
     };
     let wrong = &incident.false_suppression;
     let cost = match wrong.tried {
-        0 => "no suppressed retry was tried, so nothing is known".to_owned(),
+        0 => "not known: none was made all the same, as a probe or while observing".to_owned(),
         tried => format!(
-            "{} of {} tried all the same would have succeeded ({:.1} %; 90 % interval {:.1} % to {:.1} %)",
+            "{} of {} that were made all the same did ({:.1} %; 90 % interval {:.1} % to {:.1} %)",
             wrong.succeeded,
             tried,
             100.0 * wrong.succeeded as f64 / tried as f64,
@@ -60,15 +61,17 @@ pub(super) fn summary(incident: &Incident) -> Vec<(&'static str, String)> {
             100.0 * wrong.interval.1,
         ),
     };
-    Vec::from([
+    let mut lines = Vec::from([
         ("Failures", span),
         ("Origin", incident.origin.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("Failed calls", count(failed as f64)),
         ("Retries suppressed", count(suppressed as f64)),
         ("Retries that direct callers did not make", count(incident.direct)),
         ("Requests prevented in all of the mesh", interval(&incident.total)),
-        ("Suppressed retries", cost),
-    ])
+        ("Would suppressed retries have succeeded", cost),
+    ]);
+    lines.extend(incident.missing.iter().map(|what| ("Not in these figures", what.clone())));
+    lines
 }
 
 #[cfg(test)]
@@ -96,6 +99,7 @@ mod tests {
             (300.0, 200.0, 250.0, "250 (200 to 300)"),
             (-5.0, 10.0, -1.0, "0 (0 to 10)"),
             (0.0, 10.0, 20.0, "10 (0 to 10)"),
+            (-0.0, -0.0, -0.0, "0 (0 to 0)"),
         ] {
             assert_eq!(interval(&Prevention { independent, persistent, mixture }), text);
         }

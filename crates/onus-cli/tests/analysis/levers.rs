@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::server::{Folder, Server, body, until};
 use super::service::{Broken, Service};
 
-fn shield_left(service: &Service) -> Duration {
+pub(crate) fn shield_left(service: &Service) -> Duration {
     let agent = service.onus.agent();
     // The shield is set by the clock of the layers, which began after this one's zero.
     agent.shield_left(onus_agent::Timestamp::ZERO)
@@ -40,7 +40,7 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
     assert!(shield_left(&cart).is_zero());
 
     let arguments = ["off", "--all", "--reason", "incident 42", "--who", "bob"];
-    assert!(succeeds(&server.onus(&arguments)).contains("all services is off"));
+    assert!(succeeds(&server.onus(&arguments)).contains("all services is off until"));
     until("both are off", async || {
         [&checkout, &cart].iter().all(|service| service.onus.mode() == Mode::Off)
     })
@@ -62,6 +62,10 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
     succeeds(&server.onus(&["shield", "checkout", "--down", "--reason", "over", "--who", "alice"]));
     until("the shield is down", async || shield_left(&checkout).is_zero()).await;
 
+    let output = server.onus(&["shield", "ledger", "--end", "--reason", "typed", "--who", "bob"]);
+    let note = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(note.contains("note: no process of ledger has reported"), "{note}");
+
     let (_, text) = server.get("/api/v1/audit");
     let audit: Value = serde_json::from_str(body(&text)).expect("it is JSON");
     let said: Vec<_> = audit["entries"]
@@ -72,7 +76,7 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
         .map(|entry| (entry["action"].as_str(), entry["subject"].as_str()))
         .collect();
     let set = |subject| (Some("order-set"), Some(subject));
-    assert_eq!(said, [set("checkout"), set("*"), set("*"), set("checkout")]);
+    assert_eq!(said, [set("checkout"), set("*"), set("*"), set("checkout"), set("ledger")]);
     assert!(text.contains("incident 42") && text.contains("bob"), "{text}");
     for (arguments, status, says) in [
         (&["off", "--reason", "x", "--who", "y"][..], 2, "say one service, or --all"),
@@ -87,7 +91,7 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
 }
 
 /// Serves what operators of the service talk to.
-async fn admin(service: &Service) -> SocketAddr {
+pub(crate) async fn admin(service: &Service) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it has an address");
     let admin = service.onus.admin().token("a-token-of-the-mesh");

@@ -3,14 +3,19 @@
 
 mod backup;
 mod config;
+mod incident;
 mod levers;
+mod openapi;
 mod overrides;
 mod people;
+mod process;
 mod promql;
 mod refused;
 mod restarts;
+mod schema;
 mod server;
 mod service;
+mod shards;
 mod store;
 mod tls;
 mod whole;

@@ -1,12 +1,15 @@
 //! What people and tools read of a mesh: the chain A → B → C → D, two attempts at each hop, all
 //! enforcing, in which D has failed every request.
 
+use std::io::BufReader;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use super::server::{Folder, Server, until};
 
 /// 100 requests: C alone retries, B and A are stopped by its claim.
-fn chain(server: &Server) {
+pub(crate) fn chain(server: &Server) {
     let hop = |callee: &str, retries: u64, suppressed: u64| {
         json!([{
             "caller_procedure": "GET /", "callee": callee, "procedure": "GET /",
@@ -81,7 +84,7 @@ async fn a_storm_that_did_not_happen_is_told_in_every_form() {
         ("mermaid", "-->|\"fail-close x2\"|"),
         ("json", "\"enforcing\""),
     ] {
-        let graph = text(&server, 0, &["graph", "--format", format]);
+        let graph = text(&server, 0, &["graph", "-o", format]);
         assert!(graph.contains(says), "{graph}");
     }
 
@@ -112,4 +115,70 @@ async fn a_storm_that_did_not_happen_is_told_in_every_form() {
     text(&server, 0, &["check", "--ready", "a -> b"]);
     text(&server, 0, &["check", "--ready", "c", "--accept", "false-suppression"]);
     text(&server, 2, &["check", "--ready", "nobody"]);
+}
+
+#[tokio::test]
+async fn a_window_has_what_went_wrong_in_it_and_no_more() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "127.0.0.1:0", "");
+    chain(&server);
+    let well = json!({
+        "schema_version": 1, "service": "well", "instance": "1", "sequence": 1, "at": 0,
+        "edges": [{"callee": "cache", "procedure": "GET /", "counts": {"calls_ok": 9}}],
+    });
+    assert_eq!(server.post("/api/v1/reports", &well.to_string()).0, 200);
+    // A checkpoint writes the minutes down that are worth keeping.
+    until("quiet minutes are forgotten", async || {
+        document(&server, &["edges", "--since", "1h", "-o", "json"])["edges"]
+            .as_array()
+            .is_some_and(|edges| edges.len() == 3)
+    })
+    .await;
+    assert_eq!(
+        document(&server, &["edges", "-o", "json"])["edges"].as_array().map(Vec::len),
+        Some(4)
+    );
+    let edges = document(&server, &["edges", "--since", "1h", "--caller", "c", "-o", "json"]);
+    let edge = &edges["edges"][0];
+    assert_eq!(
+        (&edge["recent"]["calls_failed"], &edge["recent_seconds"]),
+        (&100.into(), &60.0.into())
+    );
+    let table = text(&server, 0, &["edges", "--since", "1h", "--caller", "c"]);
+    assert!(table.contains(" 1.00 "), "k of n in the window: {table}");
+    let top = text(&server, 0, &["top", "--since", "1h", "--caller", "c"]);
+    assert!(
+        top.contains("1.7/s") && top.contains("3.3/s"),
+        "100 calls, 200 attempts a minute: {top}"
+    );
+    let explained = text(&server, 0, &["explain", "c", "d", "--since", "1h"]);
+    assert!(explained.contains("100 with 200 attempts"), "{explained}");
+    let earlier = ["--since", "1h", "--until", "2h"];
+    let edges = document(&server, &[&["edges", "-o", "json"], &earlier[..]].concat());
+    assert_eq!(edges["edges"], json!([]));
+    let refused = text(&server, 2, &[&["explain", "c", "d"], &earlier[..]].concat());
+    assert!(refused.contains("no call of d that went wrong then"), "{refused}");
+    text(&server, 2, &["edges", "--until", "1h"]);
+    let refused = text(&server, 1, &["edges", "--since", "2d"]);
+    assert!(refused.contains("at most a day apart"), "{refused}");
+}
+
+#[test]
+fn watching_shows_one_document_after_another() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "127.0.0.1:0", "");
+    chain(&server);
+    for arguments in [&["edges"][..], &["top"], &["explain", "c", "d"], &["radius"], &["now"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
+        command.env("ONUS_ANALYSIS", &server.url).args(arguments);
+        command.args(["--watch", "-o", "json"]).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it runs");
+        let out = BufReader::new(child.stdout.take().expect("it is piped"));
+        let documents = serde_json::Deserializer::from_reader(out).into_iter::<Value>().take(2);
+        let versions: Vec<_> =
+            documents.map(|it| it.expect("it is JSON")["schema_version"].clone()).collect();
+        child.kill().expect("it runs until it is stopped");
+        child.wait().expect("it ends");
+        assert_eq!(versions, [1, 1], "{arguments:?}");
+    }
 }

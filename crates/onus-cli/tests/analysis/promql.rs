@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use onus::Onus;
 use onus::report::Analysis;
+use onus::{Onus, RetryPolicy};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::restarts::free_address;
 use super::server::{Folder, Server, ask, body, until};
 use super::service::{Broken, Service};
+use super::shards::{self, callers, document};
 
 /// A program of the system or of `cargo xtask setup`; where it is not there `test` is skipped,
 /// unless it must not be.
@@ -48,12 +49,20 @@ impl Drop for Store {
 }
 
 impl Store {
-    fn start(name: &str, program: &Path, folder: &Folder, targets: &[SocketAddr]) -> Self {
+    /// A store that scrapes these; it keeps no series whose name matches `dropped`.
+    fn start(
+        name: &str,
+        program: &Path,
+        folder: &Folder,
+        targets: &[SocketAddr],
+        dropped: &str,
+    ) -> Self {
         let address = free_address();
         let scrape = folder.path().join(format!("{name}.yaml"));
         let targets: Vec<_> = targets.iter().map(|target| format!("\"{target}\"")).collect();
         let text = format!(
-            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: onus\n  static_configs: [{{targets: [{}]}}]\n",
+            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: onus\n  static_configs: [{{targets: [{}]}}]\n  \
+             metric_relabel_configs: [{{source_labels: [__name__], regex: \"{dropped}\", action: drop}}]\n",
             targets.join(",")
         );
         fs::write(&scrape, text).expect("the configuration is written");
@@ -86,8 +95,11 @@ struct Replica {
 }
 
 impl Replica {
-    async fn start(address: SocketAddr) -> Self {
-        let onus = Onus::builder("checkout").build().expect("the service is configured");
+    async fn start(name: &str, address: SocketAddr) -> Self {
+        let onus = Onus::builder(name)
+            .retry("payments", RetryPolicy::attempts(2).no_budget())
+            .build()
+            .expect("the service is configured");
         let listener = TcpListener::bind(address).await.expect("the address is free");
         let routes = axum::Router::new().fallback_service(onus.admin());
         let serving = tokio::spawn(async move {
@@ -131,7 +143,7 @@ async fn three_replicas_of_which_one_restarts_are_read_back_from_real_stores() {
     let addresses = [free_address(), free_address(), free_address()];
     let mut replicas = Vec::new();
     for address in addresses {
-        replicas.push(Replica::start(address).await);
+        replicas.push(Replica::start("checkout", address).await);
     }
     // All series are there at zero before anything is counted.
     for replica in &replicas {
@@ -142,7 +154,7 @@ async fn three_replicas_of_which_one_restarts_are_read_back_from_real_stores() {
     let stores: Vec<Store> = stores
         .iter()
         .zip(&folders)
-        .map(|((name, program), folder)| Store::start(name, program, folder, &addresses))
+        .map(|((name, program), folder)| Store::start(name, program, folder, &addresses, "nothing"))
         .collect();
     let servers: Vec<Server> = stores
         .iter()
@@ -173,7 +185,7 @@ async fn three_replicas_of_which_one_restarts_are_read_back_from_real_stores() {
             let old = replicas.pop().expect("there are three");
             old.serving.abort();
             let _ = old.serving.await;
-            replicas.push(Replica::start(addresses[2]).await);
+            replicas.push(Replica::start("checkout", addresses[2]).await);
             replicas[2].service.serve(Broken::Nothing).await;
         }
     }
@@ -199,6 +211,99 @@ async fn three_replicas_of_which_one_restarts_are_read_back_from_real_stores() {
     let text = String::from_utf8_lossy(&now.stdout).into_owned();
     let figures: Value = serde_json::from_str(&text).unwrap_or_default();
     assert_eq!(figures["culprits"][0]["service"], "recs", "{text}{now:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_analyses_read_their_callers_from_a_store_and_say_what_it_lacks() {
+    let test = "two_analyses_read_their_callers_from_a_store_and_say_what_it_lacks";
+    let Some(prometheus) = peer(test, "prometheus") else { return };
+    let addresses = [free_address(), free_address()];
+    // By the hash of their names the one belongs to the first analysis, the other to the second.
+    let replicas =
+        [Replica::start("front", addresses[0]).await, Replica::start("cart", addresses[1]).await];
+    for replica in &replicas {
+        replica.service.serve(Broken::Nothing).await;
+    }
+    let folders = [Folder::new(), Folder::new()];
+    let lacking = [Folder::new(), Folder::new()];
+    let dropped = "onus_(retry_policy_info|mode|calls_total)";
+    let rich = Store::start("prometheus", &prometheus, &folders[0], &addresses, "nothing");
+    let poor = Store::start("prometheus", &prometheus, &lacking[0], &addresses, dropped);
+    for store in [&rich, &poor] {
+        let query = "/api/v1/query?query=count(onus_edge_requests_total)";
+        until("the services are scraped", async || {
+            let connected = std::net::TcpStream::connect(store.url.trim_start_matches("http://"));
+            connected.is_ok() && ask(&store.url, "", "GET", query, "").1.contains("\"24\"")
+        })
+        .await;
+    }
+    let promql = |store: &Store| format!("promql: {{url: \"{}\", delay: 3s}}\n", store.url);
+    let [one, two] = shards::start(&folders, "5s", &promql(&rich));
+    let three = Server::start_with_minute(&lacking[1], "127.0.0.1:0", "5s", &promql(&poor));
+    let both = [String::from("cart"), String::from("front")];
+    until("both callers are read back", async || {
+        for replica in &replicas {
+            for _ in 0..10 {
+                replica.service.serve(Broken::Payments).await;
+            }
+        }
+        let read = |server| {
+            let edges = document(server, &["edges", "--callee", "payments", "-o", "json"]);
+            let failed = edges["edges"].as_array().expect("a list").iter();
+            let failed =
+                failed.filter(|edge| edge["counts"]["alone_caller_failed"].as_u64() > Some(0));
+            (callers(&edges) == both && failed.count() == 2).then_some(edges)
+        };
+        read(&one).is_some_and(|edges| edges.get("missing").is_none()) && read(&three).is_some()
+    })
+    .await;
+
+    let edges = document(&two, &["edges", "--callee", "payments", "-o", "json"]);
+    for edge in edges["edges"].as_array().expect("a list") {
+        let count = |name: &str| edge["counts"][name].as_u64().unwrap_or(0);
+        assert_eq!(edge["policy"]["attempts"], 2, "{edge}");
+        assert!(count("calls_failed") > 0 && count("retries") > 0, "{edge}");
+    }
+    let radius = document(&one, &["radius", "-o", "json"]);
+    let roots = radius["services"].as_array().expect("a list");
+    assert_eq!(roots.len(), 2, "{radius}");
+    assert!(roots.iter().all(|root| root["now"]["amplification"] == 2.0), "{radius}");
+    let graph = document(&two, &["graph", "-o", "json"]);
+    let known = graph["services"].as_array().expect("a list").iter();
+    assert_eq!(known.filter(|service| service[1] == "observing").count(), 2, "{graph}");
+    let incident = document(&two, &["report", "-o", "json"]);
+    assert_eq!(incident["origin"], "payments", "{incident}");
+    assert_eq!(incident["roots"].as_array().map(Vec::len), Some(2), "{incident}");
+    let found = document(&one, &["check", "--ready", "cart", "-o", "json"]);
+    let judged = |evidence: &str| {
+        let findings = found["findings"].as_array().expect("a list").iter();
+        findings
+            .filter(|it| it["evidence"] == evidence)
+            .map(|it| it["ok"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(judged("correlation"), [Value::Bool(true)], "{found}");
+    assert_eq!(judged("policy"), [Value::Null; 0], "{found}");
+
+    // What the other store lacks is said with each figure.
+    let radius = document(&three, &["radius", "-o", "json"]);
+    let missing: Vec<_> =
+        radius["missing"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(missing.len(), 3, "{radius}");
+    for (what, says) in missing.iter().zip([
+        "calls, retries and suppressions of",
+        "modes of 2 services, which count as without Onus",
+        "retry policies of",
+    ]) {
+        assert!(what.starts_with(says), "{what}");
+    }
+    let check = three.onus(&["check", "--ready", "cart"]);
+    let text = String::from_utf8_lossy(&check.stderr).into_owned();
+    assert_eq!(check.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("policy of cart") && text.contains("note: not in these figures"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -156,7 +156,7 @@ pub(crate) fn ask(url: &str, token: &str, method: &str, path: &str, body: &str) 
     let _ = stream.write_all((head + body).as_bytes());
     let mut text = Vec::new();
     let _ = stream.read_to_end(&mut text);
-    let text = String::from_utf8(text).expect("the answer is text");
+    let text = String::from_utf8_lossy(&text).into_owned();
     let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.expect("there is a status"), text)
 }

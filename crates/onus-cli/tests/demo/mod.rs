@@ -146,6 +146,7 @@ fn an_analysis_remembers_what_a_service_survives() {
     assert_eq!(share("with_memory"), 0.0);
     assert_eq!(shown["radius"], json!([6, 1]));
     assert_eq!(shown["incident"]["origin"], "D");
+    assert_eq!(shown["incident"]["minutes"][0]["failed"], 1_200, "of three hops: {shown}");
     // A to D: 15 requests for one without ownership, of which 5 were made.
     assert_eq!(shown["incident"]["roots"][0]["prevented"]["persistent"], 4_000.0, "{shown}");
 }

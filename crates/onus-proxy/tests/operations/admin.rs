@@ -85,3 +85,36 @@ async fn what_it_does_not_know_is_a_problem() {
     assert_eq!(ask(proxy.admin(), off).await.0, 200);
     assert_eq!(proxy.onus().mode(), onus::Mode::Off);
 }
+
+#[tokio::test]
+async fn it_answers_operators_as_every_process_with_onus() {
+    let proxy = between(([127, 0, 0, 1], 1).into(), &[([127, 0, 0, 1], 1).into()], "").await;
+    let admin = proxy.admin();
+    let (status, kind, now) = get(admin, "/api/v1/now").await;
+    assert_eq!((status, &*kind), (200, "application/json"));
+    assert!(now.contains("\"service\":\"checkout\""), "{now}");
+    assert_eq!(get(admin, "/openapi.json").await.0, 200);
+    let post = |kind: &str, body: &str| {
+        format!(
+            "POST /api/v1/switch HTTP/1.1\r\nhost: admin\r\ncontent-type: {kind}\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let off = r#"{"service":"checkout","mode":"off","mode_seconds":60,"who":"alice","why":"db"}"#;
+    let shield = r#"{"shield_seconds":60,"who":"bob","why":"db"}"#;
+    let other = r#"{"service":"cart","mode":"off","who":"alice","why":"db"}"#;
+    for (kind, body, status) in [
+        ("text/plain", off, 415),
+        ("application/json", other, 409),
+        ("application/json", off, 200),
+        ("application/json", shield, 200),
+        ("application/json", "{", 400),
+    ] {
+        assert_eq!(ask(admin, &post(kind, body)).await.0, status, "{body}");
+    }
+    let (_, _, orders) = get(admin, "/api/v1/orders").await;
+    assert!(orders.contains("\"mode\":\"off\"") && orders.contains("\"who\":\"bob\""), "{orders}");
+    let (_, _, metrics) = get(admin, "/metrics").await;
+    assert!(metrics.contains("onus_mode{service=\"checkout\",mode=\"off\"} 1.0"), "{metrics}");
+}

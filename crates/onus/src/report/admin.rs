@@ -12,9 +12,11 @@
 //! | | |
 //! |---|---|
 //! | `GET /livez`, `GET /version` | |
+//! | `GET /openapi.json` | all of this for tools, as OpenAPI 3.1 |
 //! | `GET /metrics` | the agent's metrics, as OpenMetrics |
 //! | `GET /api/v1/now` | what the service sees: counts since its start, for `onus now --agents` |
-//! | `POST /api/v1/switch` | throws a switch as an administrator: a mode, a shield; what it does not name says nothing any more |
+//! | `GET /api/v1/orders` | what administrators have switched here and that holds |
+//! | `POST /api/v1/switch` | throws a switch as an administrator: a mode, a shield, each with its end; what it does not name stays |
 
 use std::convert::Infallible;
 use std::fmt;
@@ -29,13 +31,13 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, Full, Limited};
 use onus_agent::Source;
-use onus_api::{Problem, SwitchOrder, SwitchRequest};
+use onus_api::{AGENT_OPENAPI, Orders, Problem, SCHEMA_VERSION, SwitchRequest};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 use tower_service::Service;
 
-use super::follow;
+use super::ordered::Refused;
 use super::snapshot;
 use crate::onus::Onus;
 
@@ -106,6 +108,8 @@ impl AdminService {
                 }
             }
             "/api/v1/now" => json(&snapshot::of(&self.onus)),
+            "/api/v1/orders" => json(&self.orders()),
+            "/openapi.json" => answer(StatusCode::OK, "application/json", AGENT_OPENAPI),
             _ => problem(404, "not-found", "there is nothing here", "see /api/v1/now and /metrics"),
         }
     }
@@ -117,24 +121,30 @@ impl AdminService {
                 return problem(400, "bad-body", "the body cannot be read", &error.to_string());
             }
         };
-        let SwitchRequest { mode, shield_seconds, who, why } = asked;
-        if who.trim().is_empty() || why.trim().is_empty() {
-            let detail = "who and why are missing: they stand in the log and in onus_switch_info";
-            return problem(422, "bad-order", "the order cannot be meant", detail);
-        }
-        let order = SwitchOrder {
-            mode,
-            shield_left_seconds: shield_seconds,
-            who,
-            why,
-            ..SwitchOrder::default()
-        };
-        match follow::switches(&order) {
-            Ok(switches) => {
-                self.onus.switch(Source::Admin, &switches);
+        let (service, now) = (self.onus.agent().service().clone(), self.onus.clock().now());
+        let taken = self.onus.ordered().take(&asked, &service, now, millis(&self.onus));
+        match taken {
+            Ok(()) => {
+                follow_orders(&self.onus);
                 json(&snapshot::of(&self.onus))
             }
-            Err(why) => problem(422, "bad-order", "the order cannot be meant", &why),
+            Err(Refused::OtherService(why)) => {
+                problem(409, "other-service", "this process is of another service", &why)
+            }
+            Err(Refused::Order(why)) => {
+                problem(422, "bad-order", "the order cannot be meant", &why)
+            }
+        }
+    }
+
+    fn orders(&self) -> Orders {
+        let (service, now) = (self.onus.agent().service(), self.onus.clock().now());
+        let mut ordered = self.onus.ordered();
+        ordered.switches(now);
+        Orders {
+            schema_version: SCHEMA_VERSION,
+            orders: ordered.list(service, now, millis(&self.onus)),
+            ..Orders::default()
         }
     }
 
@@ -187,6 +197,13 @@ where
                     if let Some(refusal) = admin.refusal(head.headers.get(AUTHORIZATION)) {
                         return Ok(refusal);
                     }
+                    // A page in somebody's browser can send text here, but not text of this type.
+                    let kind = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+                    if !kind.is_some_and(|kind| kind.starts_with(b"application/json")) {
+                        let detail = "a switch has the content type application/json";
+                        let title = "the content type is not allowed";
+                        return Ok(problem(415, "bad-type", title, detail));
+                    }
                     match Limited::new(body, BODY_MAX).collect().await {
                         Ok(body) => admin.switch(&body.to_bytes()),
                         Err(error) => {
@@ -232,6 +249,29 @@ fn answer(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Res
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     answer
+}
+
+/// Lets what administrators have said hold, and again when a part of it ends.
+fn follow_orders(onus: &Onus) {
+    let now = onus.clock().now();
+    let mut ordered = onus.ordered();
+    let switches = ordered.switches(now);
+    onus.switch(Source::Admin, &switches);
+    let weak = onus.downgrade();
+    // Whoever serves requests elsewhere than on tokio has modes without an end, and shields, which
+    // end by themselves.
+    let runtime = tokio::runtime::Handle::try_current();
+    let waiting = ordered.next_end().zip(runtime.ok()).map(|(end, runtime)| {
+        let wait = end.saturating_since(now);
+        let waiting = runtime.spawn(async move {
+            tokio::time::sleep(wait).await;
+            if let Some(onus) = weak.upgrade() {
+                follow_orders(&onus);
+            }
+        });
+        waiting.abort_handle()
+    });
+    ordered.wait_by(waiting);
 }
 
 /// Compares in a time that tells only of the length.

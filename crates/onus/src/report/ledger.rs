@@ -156,6 +156,7 @@ pub(crate) fn facts(agent: &Agent, now: Timestamp) -> ServiceFacts {
         },
         shield_left_seconds: agent.shield_left(now).as_secs(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        processes: None,
     }
 }
 
@@ -170,6 +171,7 @@ pub(crate) fn policy_facts(edge: &Edge, now: Timestamp) -> EdgePolicyFacts {
         declared_attempts: policy.declared.map_or(0, |declared| declared.attempts),
         foreign_retries: edge.has_foreign_retries(),
         unsafe_methods: edge.retries_unsafe_methods(),
+        unknown: false,
     }
 }
 

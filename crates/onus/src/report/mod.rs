@@ -11,6 +11,7 @@ mod follow;
 mod kept;
 mod ledger;
 mod metrics;
+mod ordered;
 mod send;
 mod snapshot;
 mod tls;
@@ -29,6 +30,7 @@ use self::tls::Tls;
 use crate::onus::Onus;
 
 pub use self::admin::AdminService;
+pub(crate) use self::ordered::Ordered;
 
 /// Where the analysis is, and how it is talked to.
 #[derive(Clone, Debug)]

@@ -41,5 +41,6 @@ pub(crate) fn of(onus: &Onus) -> Snapshot {
             .into_iter()
             .map(|(callee, edge)| EdgeNow { caller: agent.service().to_string(), callee, ..edge })
             .collect(),
+        ..Snapshot::default()
     }
 }
