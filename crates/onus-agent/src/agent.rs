@@ -41,6 +41,8 @@ pub struct Agent {
     untied: AtomicU64,
     /// Calls whose ids several requests have.
     pub(crate) ambiguous: Counter,
+    /// Requests of untrusted callers that brought what only trusted ones may say.
+    pub(crate) forged: Counter,
     /// Decisions that panicked.
     pub(crate) faults: Counter,
     pub(crate) overflowing: Overflowing,
@@ -90,6 +92,7 @@ impl Agent {
             correlator: Correlator::new(correlator_limits, seed),
             untied: AtomicU64::new(0),
             ambiguous: Counter::default(),
+            forged: Counter::default(),
             faults: Counter::default(),
             overflowing: Overflowing::default(),
             schedule: Schedule::new(now),
@@ -124,8 +127,9 @@ impl Agent {
             deadline: None,
             untied_before: self.untied_calls(),
         };
-        if self.untrusted_callers && mode != Mode::Off {
-            self.claims.strip_untrusted(headers);
+        let is_stranger = self.untrusted_callers && mode != Mode::Off;
+        if is_stranger && self.claims.strip_untrusted(headers) {
+            self.forged.add();
         }
         let carried = Carried::by(headers);
         if carried.time && mode.arm(arrival.lot, 0).hands_on_time() {

@@ -185,6 +185,12 @@ impl<T: Clone> Correlator<T> {
         drop(closed);
     }
 
+    /// Forgets what has lingered long enough. Each request does some of it; where none comes any
+    /// more, whoever looks at the tables does all.
+    pub fn forget(&self, now: Timestamp) {
+        self.lock().ids.forget(now);
+    }
+
     /// How full the tables are.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {

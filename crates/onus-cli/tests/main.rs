@@ -5,6 +5,8 @@ mod audit;
 mod demo;
 mod model;
 mod proxy;
+#[cfg(test)]
+mod sidecar;
 mod simulate;
 mod tidy;
 mod traces;

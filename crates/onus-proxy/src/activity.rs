@@ -19,6 +19,8 @@ pub(crate) struct Activity {
     requests: AtomicU32,
     /// Counts beginnings and ends of requests.
     steps: AtomicU32,
+    /// Counts looks at how the time passes.
+    looks: AtomicU32,
     /// Whether something came since the last of them.
     received: AtomicBool,
 }
@@ -51,6 +53,16 @@ impl Activity {
         self.received.store(true, Ordering::Relaxed);
     }
 
+    /// How often it was looked how the time passes.
+    pub(crate) fn looks(&self) -> u32 {
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    /// Time has passed.
+    pub(crate) fn look(&self) {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn step(&self) {
         self.steps.fetch_add(1, Ordering::Relaxed);
         self.received.store(false, Ordering::Relaxed);
@@ -68,6 +80,7 @@ impl Activity {
         let mut seen = self.steps.load(Ordering::Relaxed);
         loop {
             sleep(every).await;
+            self.look();
             let steps = self.steps.load(Ordering::Relaxed);
             let is_quiet = steps == seen && self.requests.load(Ordering::Relaxed) == 0;
             seen = steps;

@@ -90,6 +90,7 @@ impl From<&PoolError> for OwnError {
             }
             PoolError::Connect { .. } => (unavailable, "destination_ip_unroutable"),
             PoolError::ConnectTimeout { .. } => (unavailable, "connection_timeout"),
+            PoolError::Loop { .. } => (StatusCode::LOOP_DETECTED, "proxy_loop_detected"),
             PoolError::Full { .. } => (unavailable, "connection_limit_reached"),
             PoolError::Exchange { source, .. } if source.is_parse() => {
                 (StatusCode::BAD_GATEWAY, "http_protocol_error")

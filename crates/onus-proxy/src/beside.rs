@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Runs `main` until it ends, or until what waits beside it does, whose output is then returned.
+/// Runs `main` until it ends, or until what waits beside it does, and says which.
 ///
 /// A task is told that something happened, and not what. A connection is woken for each message, and
 /// a timer or a channel that is asked at each of these costs as much as a good part of a request. So
@@ -14,12 +14,12 @@ use std::task::{Context, Poll, Wake, Waker};
 pub(crate) async fn until<M: Future, A: Future>(
     mut main: Pin<&mut M>,
     aside: A,
-) -> Option<A::Output> {
+) -> First<M::Output, A::Output> {
     let mut aside = pin!(aside);
     let mut bell: Option<(Arc<Bell>, Waker)> = None;
     poll_fn(|cx| {
-        if main.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(None);
+        if let Poll::Ready(output) = main.as_mut().poll(cx) {
+            return Poll::Ready(First::Main(output));
         }
         let (bell, waker) = match &mut bell {
             Some(bell) if bell.0.task.will_wake(cx.waker()) => bell,
@@ -30,9 +30,16 @@ pub(crate) async fn until<M: Future, A: Future>(
         }
         // Before it is polled: what happens from here on rings again.
         bell.rung.swap(false, Ordering::Acquire);
-        aside.as_mut().poll(&mut Context::from_waker(waker)).map(Some)
+        aside.as_mut().poll(&mut Context::from_waker(waker)).map(First::Aside)
     })
     .await
+}
+
+/// What ended first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First<M, A> {
+    Main(M),
+    Aside(A),
 }
 
 /// Notes that a future was woken, and wakes the task that it belongs to.
@@ -87,16 +94,16 @@ mod tests {
                 tell.send("over").await.unwrap();
                 pending::<()>().await;
             });
-            assert_eq!(until(main, aside).await, Some(Some("over")));
+            assert_eq!(until(main, aside).await, First::Aside(Some("over")));
         }
         assert_eq!((polls, steps), (2, 10));
     }
 
     #[tokio::test]
     async fn the_end_of_the_first_is_the_end() {
-        assert_eq!(until(pin!(async {}), pending::<()>()).await, None);
-        assert_eq!(until(pin!(async {}), async { 1 }).await, None);
-        assert_eq!(until(pin!(pending::<()>()), async { 1 }).await, Some(1));
+        assert_eq!(until(pin!(async { 7 }), pending::<()>()).await, First::Main(7));
+        assert_eq!(until(pin!(async { 7 }), async { 1 }).await, First::Main(7));
+        assert_eq!(until(pin!(pending::<()>()), async { 1 }).await, First::Aside(1));
     }
 
     #[tokio::test]
@@ -104,7 +111,7 @@ mod tests {
         let (tell, mut told) = mpsc::channel(1);
         let mut both = Box::pin(async move {
             let main = pin!(pending::<()>());
-            until(main, told.recv()).await.flatten()
+            until(main, told.recv()).await
         });
         // Polled here for the first time, and then in a task of its own.
         let begun = poll_fn(|cx| Poll::Ready(both.as_mut().poll(cx).is_pending()));
@@ -112,6 +119,6 @@ mod tests {
         let moved = tokio::spawn(both);
         yield_now().await;
         tell.send(7).await.unwrap();
-        assert_eq!(moved.await.unwrap(), Some(7));
+        assert_eq!(moved.await.unwrap(), First::Aside(Some(7)));
     }
 }

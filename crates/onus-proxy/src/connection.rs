@@ -21,7 +21,9 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::activity::{Activity, Counted, Lapse, Serving};
-use crate::beside;
+use crate::beside::{self, First};
+use crate::client_error::ClientError;
+use crate::flood::Frames;
 use crate::listener::{Front, ListenerCounts, Stage, drains};
 use crate::stream::{Watched, begins_with_http2};
 use crate::tls::ServerTls;
@@ -43,6 +45,8 @@ pub(crate) struct ServerLimits {
     pub(crate) streams: u32,
     /// Streams of an HTTP/2 connection that were reset before anybody looked at them.
     pub(crate) resets: usize,
+    /// Frames of an HTTP/2 connection that carry nothing, between two looks at it.
+    pub(crate) idle_frames: u32,
 }
 
 /// How connections are served.
@@ -129,7 +133,7 @@ impl<F: Front> Client<F> {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let activity = Arc::new(Activity::default());
-        let io = TokioIo::new(Watched::new(stream, activity.clone()));
+        let io = TokioIo::new(Watched::new(stream, activity.clone(), None));
         let service = service(&self.front, &self.counts, &activity);
         let mut connection = pin!(self.server.http1.serve_connection(io, service).with_upgrades());
         if self.is_over(connection.as_mut(), &activity, Some(self.limits().header_timeout)).await {
@@ -144,7 +148,8 @@ impl<F: Front> Client<F> {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let activity = Arc::new(Activity::default());
-        let io = TokioIo::new(Watched::new(stream, activity.clone()));
+        let frames = Some(Frames::new(self.limits().idle_frames));
+        let io = TokioIo::new(Watched::new(stream, activity.clone(), frames));
         let service = service(&self.front, &self.counts, &activity);
         let mut connection = pin!(self.server.http2.serve_connection(io, service));
         // It has its own bounds for heads that do not end, and pings that are no heads.
@@ -157,7 +162,7 @@ impl<F: Front> Client<F> {
 
     /// Runs a connection until it ends, the proxy drains, or it does nothing for too long, and says
     /// whether it is over: else it is to answer what is under way.
-    async fn is_over<C: Future>(
+    async fn is_over<C: Future<Output = hyper::Result<()>>>(
         &mut self,
         connection: Pin<&mut C>,
         activity: &Activity,
@@ -173,13 +178,17 @@ impl<F: Front> Client<F> {
             }
         };
         match beside::until(connection, stops).await {
-            // How a connection ends is seen by its client.
-            None => true,
-            Some(Some(Lapse::SlowHead)) => {
+            // How a connection ends is seen by its client; what the client did is counted.
+            First::Main(ended) => {
+                let what = ended.as_ref().err().and_then(ClientError::of);
+                what.into_iter().for_each(|error| self.counts.client_errors.count(error));
+                true
+            }
+            First::Aside(Some(Lapse::SlowHead)) => {
                 self.counts.slow.fetch_add(1, Ordering::Relaxed);
                 true
             }
-            Some(Some(Lapse::Idle) | None) => false,
+            First::Aside(Some(Lapse::Idle) | None) => false,
         }
     }
 

@@ -15,6 +15,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
+use crate::client_error::ClientError;
 use crate::listener::Front;
 use crate::passing::Passing;
 use crate::pool::PoolBody;
@@ -71,6 +72,7 @@ async fn ask(
 ) -> Result<Response<AnswerBody<PoolBody<Incoming>>>, Infallible> {
     let grpc = is_grpc(request.headers());
     if let Err(error) = refuse_ambiguous(&request) {
+        state.inbound.client_errors.count(ClientError::Ambiguous);
         return Ok(error.answer(grpc));
     }
     if state.inbound.requests.count() > state.config.load().requests_max() {

@@ -10,9 +10,14 @@ mod admin;
 mod answer;
 mod beside;
 mod busy;
+mod client_error;
 pub mod config;
 mod connection;
+mod flood;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod hop;
+mod hosts;
 mod inbound;
 mod listener;
 mod metrics;

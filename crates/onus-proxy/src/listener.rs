@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::busy::Busy;
+use crate::client_error::ClientErrors;
 use crate::connection::{self, Server};
 
 /// What answers the requests of a listener.
@@ -44,6 +45,8 @@ pub(crate) struct ListenerCounts {
     pub(crate) slow: AtomicU64,
     /// Connections whose TLS handshake failed.
     pub(crate) handshakes_failed: AtomicU64,
+    /// What clients did wrong.
+    pub(crate) client_errors: ClientErrors,
 }
 
 /// How far a listener has come to its end.

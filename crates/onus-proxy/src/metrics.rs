@@ -10,6 +10,7 @@ use onus::prometheus_client::encoding::{
 };
 use onus::prometheus_client::metrics::MetricType;
 
+use crate::client_error::ClientError;
 use crate::listener::ListenerCounts;
 use crate::pool::PoolView;
 use crate::proxy::State;
@@ -58,6 +59,14 @@ impl Families {
         let help = "Connections that were closed because a head did not come in time.";
         each(&mut page.counters("onus_proxy_slow_heads", help)?, |counts| {
             counts.slow.load(Ordering::Relaxed)
+        })?;
+        let help = "Requests and connections that were refused for what the client sent.";
+        let mut family = page.counters("onus_proxy_client_errors", help)?;
+        both.iter().try_for_each(|(name, counts)| {
+            ClientError::ALL.into_iter().try_for_each(|kind| {
+                let labels = [("listener", *name), ("kind", kind.as_str())];
+                family.add(&labels, counts.client_errors.get(kind))
+            })
         })
     }
 

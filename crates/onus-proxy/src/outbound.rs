@@ -1,7 +1,7 @@
 //! Calls of the application beside the proxy to its callees.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::header::{HOST, HeaderName, HeaderValue};
@@ -14,7 +14,9 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
+use crate::client_error::ClientError;
 use crate::config::{CalleeConfig, ProxyConfig, ProxyConfigError};
+use crate::hosts::Hosts;
 use crate::listener::Front;
 use crate::passing::Passing;
 use crate::pool::{Dial, Pool, PoolBody, PoolErrors, PoolView};
@@ -27,7 +29,7 @@ type Callee = OutboundService<Pool<ReplayBody<Incoming>>, PoolErrors>;
 
 /// The callees of the application.
 pub(crate) struct Callees {
-    by_host: HashMap<String, Callee>,
+    by_host: Hosts<Callee>,
     by_name: Vec<Named>,
 }
 
@@ -44,18 +46,20 @@ impl Callees {
     pub(crate) fn of(
         config: &ProxyConfig,
         onus: &Onus,
+        own: &Arc<[SocketAddr]>,
         before: Option<(&ProxyConfig, &Self)>,
     ) -> Result<Self, ProxyConfigError> {
         let limits = config.pool_limits();
         let before = before.filter(|(before, _)| before.pool_limits() == limits);
-        let mut callees = Self { by_host: HashMap::new(), by_name: Vec::new() };
+        let mut callees = Self { by_host: Hosts::default(), by_name: Vec::new() };
         for callee in &config.callees {
             let known = before.and_then(|(_, before)| before.pool_of(callee));
             let (pool, tls) = match known {
                 Some(known) => known,
                 None => {
                     let tls = callee.client_tls()?;
-                    let dial = Dial { timeout: limits.connect, tls: tls.clone() };
+                    let own = own.clone();
+                    let dial = Dial { timeout: limits.connect, tls: tls.clone(), own };
                     let (target, replay) = (callee.target.clone(), onus.replay_limits().clone());
                     let (name, protocol) = (&callee.name, callee.protocol);
                     (Pool::new(name, target, protocol, dial, limits, replay), tls)
@@ -66,7 +70,7 @@ impl Callees {
             let layer = layer.procedure(move |head| routes.find(head.uri.path()));
             let service = layer.classify_errors(PoolErrors).layer(pool.clone());
             for host in &callee.hosts {
-                callees.by_host.insert(host.to_ascii_lowercase(), service.clone());
+                callees.by_host.insert(host, service.clone());
             }
             callees.by_name.push(Named { config: callee.clone(), tls, pool });
         }
@@ -95,14 +99,7 @@ impl Callees {
 
     /// The callee of this authority, with its port or without.
     fn find(&self, authority: &str) -> Option<&Callee> {
-        if let Some(callee) = self.by_host.get(authority) {
-            return Some(callee);
-        }
-        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-        self.by_host.get(host).or_else(|| {
-            let has_upper = authority.bytes().any(|byte| byte.is_ascii_uppercase());
-            if has_upper { self.find(&authority.to_ascii_lowercase()) } else { None }
-        })
+        self.by_host.find(authority)
     }
 }
 
@@ -158,8 +155,11 @@ impl Front for Outbound {
         mut request: Request<Incoming>,
     ) -> Result<Response<Self::Body>, Infallible> {
         let grpc = is_grpc(request.headers());
-        let found = refuse_ambiguous(&request).and_then(|()| self.callee(&mut request));
-        let mut callee = match found {
+        if let Err(error) = refuse_ambiguous(&request) {
+            self.state.outbound.client_errors.count(ClientError::Ambiguous);
+            return Ok(error.answer(grpc));
+        }
+        let mut callee = match self.callee(&mut request) {
             Ok(callee) => callee,
             Err(error) => return Ok(error.answer(grpc)),
         };

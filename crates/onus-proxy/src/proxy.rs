@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub(crate) onus: Onus,
     pub(crate) config: ArcSwap<ProxyConfig>,
     pub(crate) callees: ArcSwap<Callees>,
+    /// Where calls of the application come in.
+    calls: Arc<[SocketAddr]>,
     pub(crate) app: Pool<Incoming>,
     pub(crate) inbound: Arc<ListenerCounts>,
     pub(crate) outbound: Arc<ListenerCounts>,
@@ -59,6 +61,14 @@ struct Addresses {
     outbound: SocketAddr,
     admin: SocketAddr,
     callees: Vec<(String, SocketAddr)>,
+}
+
+impl Addresses {
+    /// Where calls of the application come in.
+    fn of_calls(&self) -> impl Iterator<Item = SocketAddr> {
+        let own = self.callees.iter().map(|(_, address)| *address);
+        [self.outbound].into_iter().chain(own)
+    }
 }
 
 /// Listeners that come to their end together.
@@ -114,11 +124,14 @@ impl Proxy {
             callees: own.iter().map(|(name, (_, address))| (name.clone(), *address)).collect(),
         };
         let limits = config.pool_limits();
-        let dial = Dial { timeout: limits.connect, tls: None };
+        let calls: Arc<[_]> = addresses.of_calls().collect();
+        let all = addresses.of_calls().chain([addresses.inbound]).collect();
+        let dial = Dial { timeout: limits.connect, tls: None, own: all };
         let (target, protocol) = (config.app.clone(), config.app_protocol);
         let app = Pool::new("app", target, protocol, dial, limits, onus.replay_limits().clone());
         let state = Arc::new(State {
-            callees: ArcSwap::from_pointee(Callees::of(config, &onus, None)?),
+            callees: ArcSwap::from_pointee(Callees::of(config, &onus, &calls, None)?),
+            calls,
             config: ArcSwap::from_pointee(config.clone()),
             onus,
             app,
@@ -197,7 +210,8 @@ impl Proxy {
         let state = &self.state;
         let before = state.config.load_full();
         let taken = before.refuse_restart(config).and_then(|()| {
-            let callees = Callees::of(config, &state.onus, Some((&before, &state.callees.load())))?;
+            let (known, calls) = (state.callees.load(), &state.calls);
+            let callees = Callees::of(config, &state.onus, calls, Some((&before, &known)))?;
             state.onus.reconfigure(config.builder()?)?;
             Ok(callees)
         });

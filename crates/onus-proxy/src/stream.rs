@@ -10,29 +10,37 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 use crate::activity::Activity;
+use crate::flood::Frames;
 
 /// A connection of a client, whose bytes are noticed.
 pub(crate) struct Watched<S> {
     stream: S,
     activity: Arc<Activity>,
+    /// Of one in HTTP/2.
+    frames: Option<Frames>,
 }
 
 impl<S> Watched<S> {
-    pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, activity }
+    pub(crate) fn new(stream: S, activity: Arc<Activity>, frames: Option<Frames>) -> Self {
+        Self { stream, activity, frames }
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
         let before = buf.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if buf.filled().len() > before {
-            self.activity.received();
+        let read = Pin::new(&mut this.stream).poll_read(cx, buf);
+        let received = &buf.filled()[before..];
+        if !received.is_empty() {
+            this.activity.received();
+            if let Some(frames) = &mut this.frames {
+                frames.pass(received, &this.activity)?;
+            }
         }
         read
     }

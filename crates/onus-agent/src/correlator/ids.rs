@@ -86,6 +86,14 @@ impl IdTable {
         }
     }
 
+    /// Moves time on and forgets all that has lingered long enough.
+    pub(super) fn forget(&mut self, now: Timestamp) {
+        self.advance(now);
+        while self.lingering.front().is_some_and(|(until, _)| *until <= self.now) {
+            self.advance(now);
+        }
+    }
+
     /// Enters an id of a live request; `false` where there is no room.
     pub(super) fn insert(&mut self, token: Token, id: IdHash) -> bool {
         if self.known.len() >= self.max && !self.known.contains_key(&id) {

@@ -62,6 +62,20 @@ fn an_id_is_certain_while_one_live_request_has_it() {
 }
 
 #[test]
+fn what_lingers_is_forgotten_where_no_further_request_comes() {
+    let correlator = correlator(64, 64);
+    for number in 0..50 {
+        let name = number.to_string();
+        let token = correlator.open(ids(&[&name]), number, at(number.into())).unwrap();
+        correlator.close(token, true, at(number.into()));
+    }
+    correlator.forget(at(LINGER_MS - 1));
+    assert_eq!(correlator.occupancy().ids, 50);
+    correlator.forget(at(LINGER_MS + 50));
+    assert_eq!(correlator.occupancy(), Occupancy::default());
+}
+
+#[test]
 fn an_id_of_a_cancelled_request_lingers() {
     // [correlate-4]
     let correlator = correlator(8, 8);

@@ -11,7 +11,7 @@ use crate::agent::Agent;
 pub(super) fn encode(agent: &Agent, now: Timestamp, page: &mut Page<'_>) -> fmt::Result {
     mode(agent, page)?;
     switches(agent, now, page)?;
-    tables(agent, page)?;
+    tables(agent, now, page)?;
     let help = "Faults inside Onus; the request passed unchanged each time.";
     page.counters("onus_faults", help)?.add(&[("service", &**agent.service())], agent.faults.get())
 }
@@ -60,8 +60,9 @@ fn switches(agent: &Agent, now: Timestamp, page: &mut Page<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn tables(agent: &Agent, page: &mut Page<'_>) -> fmt::Result {
+fn tables(agent: &Agent, now: Timestamp, page: &mut Page<'_>) -> fmt::Result {
     let service = &**agent.service();
+    agent.correlator().forget(now);
     let occupancy = agent.correlator().occupancy();
     let help = "What found no room in a bounded table; no request is lost by it.";
     let mut family = page.counters("onus_overflows", help)?;
@@ -79,6 +80,9 @@ fn tables(agent: &Agent, page: &mut Page<'_>) -> fmt::Result {
     let help = "Calls whose ids several requests have, so that they are tied to none.";
     page.counters("onus_ambiguous_calls", help)?
         .add(&[("service", service)], agent.ambiguous.get())?;
+    let help = "Requests of untrusted callers whose headers of Onus, or vetoes, were taken out.";
+    page.counters("onus_forged_requests", help)?
+        .add(&[("service", service)], agent.forged.get())?;
     let help = "Live requests and their ids, by which calls are tied to requests.";
     let mut family = page.gauges("onus_correlation_entries", help)?;
     for (table, entries) in [("requests", occupancy.live), ("ids", occupancy.ids)] {

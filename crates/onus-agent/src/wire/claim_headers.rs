@@ -79,10 +79,12 @@ impl ClaimHeaders {
     }
 
     /// Takes every `onus-*` header, the alias and both vetoes out of what comes from, or goes to,
-    /// the other side of a trust boundary (protocol §5).
-    pub fn strip_untrusted(&self, headers: &mut HeaderMap) {
+    /// the other side of a trust boundary (protocol §5). Whether there was one.
+    pub fn strip_untrusted(&self, headers: &mut HeaderMap) -> bool {
+        let before = headers.len();
         self.remove_own(headers);
         veto::remove_all(headers);
+        headers.len() < before
     }
 
     fn remove_own(&self, headers: &mut HeaderMap) {

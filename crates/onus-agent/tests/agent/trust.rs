@@ -99,6 +99,8 @@ fn an_untrusted_caller_is_not_believed() {
         ("x-other", "kept"),
     ]);
     assert_eq!(request.headers, headers(&[("x-other", "kept")]));
+    service.request_with(&[("x-other", "kept")]);
+    assert_eq!(service.metrics().sum("onus_forged_requests_total", &[]), 1.0, "it is counted");
     let mut call = request.call("b");
     assert_eq!(line(&call.send(), "onus-mark"), "");
     // The mark would have stopped this retry.

@@ -139,6 +139,9 @@ pub struct LimitsFile {
     pub streams: u32,
     /// Streams that a client may reset before anybody has looked at them.
     pub resets: usize,
+    /// Frames of a client's HTTP/2 connection that carry nothing, in half of `header-timeout`, beside
+    /// those that others pay for; more end the connection.
+    pub idle_frames: u32,
     /// HTTP/1.1 connections to an instance.
     pub callee_connections: usize,
     /// HTTP/2 connections to an instance.
@@ -164,6 +167,7 @@ impl Default for LimitsFile {
             idle_timeout: seconds(300),
             streams: 256,
             resets: 64,
+            idle_frames: 1_000,
             callee_connections: 1_024,
             callee_http2_connections: 4,
             callee_streams: 100,

@@ -101,6 +101,7 @@ impl ProxyConfig {
             idle_timeout: limits.idle_timeout.0,
             streams: limits.streams,
             resets: limits.resets,
+            idle_frames: limits.idle_frames,
         }
     }
 
@@ -225,6 +226,7 @@ fn check_limits(file: &ConfigFile) -> Result<(), ProxyConfigError> {
         ("header-size", limits.header_size.0, 4 << 10, 1 << 20, "4KiB to 1MiB"),
         ("streams", limits.streams as usize, 1, 100_000, "1 to 100000"),
         ("resets", limits.resets, 1, 100_000, "1 to 100000"),
+        ("idle-frames", limits.idle_frames as usize, 10, 1_000_000, "10 to 1000000"),
         ("callee-connections", limits.callee_connections, 1, 100_000, "1 to 100000"),
         ("callee-http2-connections", limits.callee_http2_connections, 1, 1_000, "1 to 1000"),
         ("callee-streams", limits.callee_streams, 1, 100_000, "1 to 100000"),

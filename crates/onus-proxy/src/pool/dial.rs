@@ -19,6 +19,8 @@ pub(crate) struct Dial {
     /// The longest that it may take.
     pub(crate) timeout: Duration,
     pub(crate) tls: Option<Arc<ClientTls>>,
+    /// Where the proxy itself listens for what it would send there.
+    pub(crate) own: Arc<[SocketAddr]>,
 }
 
 impl Dial {
@@ -28,6 +30,9 @@ impl Dial {
         address: SocketAddr,
         is_http2: bool,
     ) -> Result<Stream, PoolError> {
+        if self.own.iter().any(|own| is_at(address, *own)) {
+            return Err(PoolError::Loop { address });
+        }
         match timeout(self.timeout, self.open(address, is_http2)).await {
             Err(_) => Err(PoolError::ConnectTimeout { address }),
             Ok(Err(source)) => Err(PoolError::Connect { address, source }),
@@ -49,7 +54,36 @@ impl Dial {
     }
 }
 
+/// Whether a connection to `address` arrives at a listener that is bound to `own`.
+fn is_at(address: SocketAddr, own: SocketAddr) -> bool {
+    let is_any = own.ip().is_unspecified() && address.ip().is_loopback();
+    address.port() == own.port() && (address.ip() == own.ip() || is_any)
+}
+
 /// The resolver found nothing, which some systems do not call an error.
 pub(super) fn nothing_found() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "the name has no address")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_met_at_its_address() {
+        for (address, own, expected) in [
+            ("127.0.0.1:7461", "127.0.0.1:7461", true),
+            ("127.0.0.1:7461", "0.0.0.0:7461", true),
+            ("[::1]:7461", "[::]:7461", true),
+            ("127.0.0.1:7460", "127.0.0.1:7461", false),
+            ("127.0.0.2:7461", "127.0.0.1:7461", false),
+            ("10.0.0.7:7461", "0.0.0.0:7461", false),
+        ] {
+            assert_eq!(
+                is_at(address.parse().unwrap(), own.parse().unwrap()),
+                expected,
+                "{address} {own}"
+            );
+        }
+    }
 }

@@ -34,6 +34,12 @@ pub(crate) enum PoolError {
         /// The instance.
         address: SocketAddr,
     },
+    /// It is where the proxy itself listens.
+    #[error("connect to {address}: there the proxy itself listens, and the request would go round")]
+    Loop {
+        /// The address.
+        address: SocketAddr,
+    },
     /// There is no room for a connection, nor to wait for one.
     #[error("wait for a connection to {address}: all are in use, and so is the queue for them")]
     Full {
@@ -58,6 +64,7 @@ impl PoolError {
             Self::Resolve { .. } => None,
             Self::Connect { address, .. }
             | Self::ConnectTimeout { address }
+            | Self::Loop { address }
             | Self::Full { address }
             | Self::Exchange { address, .. } => Some(*address),
         }
@@ -69,7 +76,8 @@ impl PoolError {
             Self::Resolve { .. } | Self::Connect { .. } | Self::ConnectTimeout { .. } => {
                 CallError::Connect
             }
-            Self::Full { .. } => return AttemptError::Refused,
+            // Nothing was sent, and nothing would be the second time.
+            Self::Full { .. } | Self::Loop { .. } => return AttemptError::Refused,
             Self::Exchange { source, .. } if source.is_timeout() => CallError::Timeout,
             Self::Exchange { source, .. } if is_protocol_error(source) => CallError::Protocol,
             Self::Exchange { .. } => CallError::Reset,
@@ -103,7 +111,8 @@ fn is_protocol_error(error: &hyper::Error) -> bool {
         })
 }
 
-fn h2_error(error: &hyper::Error) -> Option<&h2::Error> {
+/// What h2 says of an error of hyper, if it says something.
+pub(crate) fn h2_error(error: &hyper::Error) -> Option<&h2::Error> {
     let mut cause = error.source();
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref() {

@@ -19,8 +19,10 @@ mod view;
 pub(crate) use self::body::PoolBody;
 pub(crate) use self::dial::Dial;
 pub(crate) use self::endpoints::Target;
-pub(crate) use self::error::{PoolError, PoolErrors};
+pub(crate) use self::error::{PoolError, PoolErrors, h2_error};
 pub(crate) use self::service::{Pool, Protocol};
+#[cfg(feature = "fuzz")]
+pub(crate) use self::service::{to_http1, to_http2};
 pub(crate) use self::view::PoolView;
 
 use std::time::Duration;

@@ -84,7 +84,9 @@ where
         let entry = access::Entry::begin(&self.0.callee, &request, attempt);
         let sent = self.0.send(request, trail.as_deref()).await;
         match &sent {
-            Err(PoolError::Full { .. }) => count(&self.0.counts.refused),
+            Err(PoolError::Full { .. } | PoolError::Loop { .. }) => {
+                count(&self.0.counts.refused);
+            }
             Err(
                 PoolError::Connect { .. }
                 | PoolError::ConnectTimeout { .. }
@@ -273,7 +275,12 @@ where
 fn noted<B, T>(endpoint: &Endpoint<B>, leased: Result<T, PoolError>) -> Result<T, PoolError> {
     match &leased {
         Err(PoolError::Connect { .. } | PoolError::ConnectTimeout { .. }) => endpoint.fails(),
-        Err(PoolError::Resolve { .. } | PoolError::Full { .. } | PoolError::Exchange { .. })
+        Err(
+            PoolError::Resolve { .. }
+            | PoolError::Loop { .. }
+            | PoolError::Full { .. }
+            | PoolError::Exchange { .. },
+        )
         | Ok(_) => {}
     }
     leased
@@ -302,7 +309,7 @@ fn unreplayable<B>(head: &Parts) -> Request<Sent<B>> {
 }
 
 /// In HTTP/1.1 the target is a path, and the authority a header.
-fn to_http1<B>(request: &mut Request<B>) {
+pub(crate) fn to_http1<B>(request: &mut Request<B>) {
     if request.uri().authority().is_some() && request.method() != Method::CONNECT {
         let uri = std::mem::take(request.uri_mut());
         let parts = uri.into_parts();
@@ -318,7 +325,7 @@ fn to_http1<B>(request: &mut Request<B>) {
 }
 
 /// In HTTP/2 the authority is a part of the target.
-fn to_http2<B>(request: &mut Request<B>, address: SocketAddr) {
+pub(crate) fn to_http2<B>(request: &mut Request<B>, address: SocketAddr) {
     let host = request.headers_mut().remove(HOST);
     if request.uri().authority().is_none() {
         let mut parts = std::mem::take(request.uri_mut()).into_parts();

@@ -1,8 +1,12 @@
 //! What peers do on the wire, and what becomes of it through a proxy.
 
 mod ambiguous;
+mod defaults;
+mod given_up;
 mod instances;
+mod loops;
 mod messages;
 mod resends;
+mod ties;
 mod tunnels;
 mod unreachable;

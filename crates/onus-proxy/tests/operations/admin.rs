@@ -14,7 +14,7 @@ pub(super) async fn ask(address: SocketAddr, request: &str) -> (u16, String, Str
     (head.status(), kind, String::from_utf8_lossy(&body).into_owned())
 }
 
-pub(super) async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String, String) {
     ask(address, &format!("GET {path} HTTP/1.1\r\nhost: admin\r\n\r\n")).await
 }
 

@@ -1,6 +1,6 @@
 //! What an operator does with a proxy, and what keeps it whole.
 
-mod admin;
+pub(crate) mod admin;
 mod drain;
 mod limits;
 mod reload;

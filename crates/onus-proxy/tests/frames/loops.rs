@@ -1,0 +1,56 @@
+//! Proxies that are told to send requests to themselves.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use crate::cast::{Line, TWICE, lines, proxy};
+
+fn free() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+    listener.local_addr().expect("it is bound")
+}
+
+#[tokio::test]
+async fn a_request_that_would_come_back_is_refused_and_not_retried() {
+    // S72
+    let (inbound, outbound) = (free(), free());
+    let port = outbound.port();
+    let proxy = proxy(&format!(
+        "service: round\ninbound: {{listen: \"{inbound}\", app: \"{inbound}\"}}\n\
+         outbound: {{listen: \"{outbound}\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n\
+         callees:\n  by-address: {{address: \"{outbound}\", {TWICE}}}\n  \
+         by-name: {{address: \"localhost:{port}\", {TWICE}}}\n"
+    ))
+    .await;
+    for (address, host) in [(inbound, "round"), (outbound, "by-address"), (outbound, "by-name")] {
+        let mut line = Line::to(address).await;
+        line.say(format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n")).await;
+        let head = line.head().await.unwrap();
+        assert_eq!(head.status(), 508, "{host}");
+        let status = head.headers["proxy-status"].to_str().unwrap();
+        assert!(status.starts_with("onus; error=proxy_loop_detected; "), "{status}");
+    }
+    drop(proxy);
+}
+
+#[tokio::test]
+async fn a_service_may_call_itself() {
+    // S72
+    let app = lines(|mut line| async move {
+        while line.request().await.is_some() {
+            line.say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let inbound = free();
+    let proxy = proxy(&format!(
+        "service: self\ninbound: {{listen: \"{inbound}\", app: \"{}\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n\
+         callees: {{self: {{address: \"{inbound}\"}}}}\n",
+        app.address
+    ))
+    .await;
+    let mut line = Line::to(proxy.outbound()).await;
+    line.say("GET / HTTP/1.1\r\nhost: self\r\n\r\n").await;
+    assert_eq!(line.head().await.unwrap().status(), 200);
+    assert_eq!(app.seen().len(), 1);
+}
