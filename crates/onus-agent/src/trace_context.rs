@@ -37,13 +37,15 @@ pub fn read_token(headers: &HeaderMap) -> Option<Token> {
 /// host. The standard's limits of 32 members and 512 characters hold: members of more than 128
 /// characters go first, then the last ones.
 pub fn insert_token(headers: &mut HeaderMap, token: Token) {
-    let own = [KEY.as_bytes(), b"=", &token.text()].concat();
-    let kept = kept(headers, own.len());
-    let others = members(headers).filter(|member| value_of(member).is_none());
-    let mut text = own;
-    for (member, _) in others.zip(kept).filter(|(_, kept)| *kept) {
-        text.push(b',');
-        text.extend_from_slice(member);
+    let mut text = [KEY.as_bytes(), b"=", &token.text()].concat();
+    // Most requests have no other member.
+    if headers.contains_key(&TRACESTATE) {
+        let kept = kept(headers, text.len());
+        let others = members(headers).filter(|member| value_of(member).is_none());
+        for (member, _) in others.zip(kept).filter(|(_, kept)| *kept) {
+            text.push(b',');
+            text.extend_from_slice(member);
+        }
     }
     // Pieces of header values with a comma between them are a header value.
     if let Ok(mut value) = HeaderValue::try_from(text) {
