@@ -26,6 +26,11 @@ impl Stream for PluginStream {
         }
     }
 
+    fn add(&mut self, block: Block, name: &str, value: &[u8]) {
+        // A block that is gone needs no line.
+        let _ = hostcalls::add_map_value_bytes(map(block), name, value);
+    }
+
     fn set(&mut self, block: Block, name: &str, value: &[u8]) {
         // A block that is gone needs no line.
         let _ = hostcalls::set_map_value_bytes(map(block), name, Some(value));
@@ -54,6 +59,13 @@ impl Stream for PluginStream {
 
     fn response_flags(&self) -> Option<u64> {
         property_number(&["response", "flags"])
+    }
+
+    // A plugin is no filter of attempts.
+    fn leave(&mut self, _: u64) {}
+
+    fn left(&self) -> Option<u64> {
+        None
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -6,7 +6,6 @@ use onus_agent::classify::{self, Answer};
 use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, trace_context};
 
 use crate::block::Lines;
-use crate::calls;
 use crate::hub::Service;
 use crate::records::Record;
 use crate::response_flags::caller_has_gone;
@@ -52,7 +51,6 @@ impl InboundFilter {
         let procedure = procedure(agent, &lines, kind, &stream.route());
         let now = || stream.now();
         let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), now);
-        calls::clean(&mut lines.headers);
         let record =
             if inbound.arm().is_off() { None } else { self.file(&inbound, &mut lines, stream) };
         lines.write(stream);

@@ -72,10 +72,13 @@ impl OutboundFilter {
             calling.let_hold();
         }
         let calling = Rc::new(RefCell::new(calling));
-        if may_retry {
-            self.announced = calls::announce(&calling, &mut lines.headers);
-        }
         lines.write(stream);
+        if may_retry {
+            self.announced = calls::announce(&calling);
+        }
+        if let Some(announced) = &self.announced {
+            stream.leave(announced.number());
+        }
         self.calling = Some(calling);
     }
 
