@@ -6,6 +6,7 @@
 
 pub mod core;
 pub mod correlate;
+pub mod envoy;
 pub mod figures;
 pub mod grpc;
 pub mod layers;
