@@ -1,5 +1,6 @@
 //! The stream of the running hook, as Envoy shows it to a plugin.
 
+use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};
 
 use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
@@ -9,7 +10,11 @@ use proxy_wasm::types::MapType;
 use crate::shared_data::SharedData;
 
 /// The stream of the running hook.
-pub(crate) struct PluginStream;
+#[derive(Default)]
+pub(crate) struct PluginStream {
+    /// A hook takes no time worth asking Envoy for twice.
+    now: OnceCell<SystemTime>,
+}
 
 impl PluginStream {
     /// On which side of the application the listener is, as Envoy's configuration says: 1 before
@@ -75,11 +80,11 @@ impl Stream for PluginStream {
 
 impl Clock for PluginStream {
     fn now(&self) -> Timestamp {
-        now()
+        since_1970(self.wall())
     }
 
     fn wall(&self) -> SystemTime {
-        wall()
+        *self.now.get_or_init(wall)
     }
 
     fn bits(&self) -> u64 {
@@ -89,7 +94,11 @@ impl Clock for PluginStream {
 
 /// The time since 1970: the one clock that all workers share.
 pub(crate) fn now() -> Timestamp {
-    let since = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    since_1970(wall())
+}
+
+fn since_1970(wall: SystemTime) -> Timestamp {
+    let since = wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Timestamp::ZERO.saturating_add(since)
 }
 

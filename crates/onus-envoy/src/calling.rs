@@ -9,7 +9,7 @@ use onus_agent::wire::{ENVOY_RATELIMITED, GRPC_STATUS};
 use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, Stop, Verdict};
 
 use crate::block::Lines;
-use crate::records;
+use crate::records::{self, Read};
 use crate::response_flags::{NoReply, caller_has_gone, denied_a_retry, no_reply};
 use crate::stream::{Block, Clock, Shared, Stream};
 
@@ -57,10 +57,11 @@ impl Calling {
         self.may_hold = true;
     }
 
-    /// Puts what the call came to so far into the record of its request; whether it is there.
-    pub(crate) fn put(&mut self, shared: &dyn Shared) -> bool {
+    /// Puts what the call came to so far into the record of its request; whether it is there. The
+    /// record may have been `read` just now.
+    pub(crate) fn put(&mut self, shared: &dyn Shared, read: Option<Read>) -> bool {
         let Some((token, relay)) = &mut self.relay else { return false };
-        records::put(shared, *token, relay)
+        records::put(shared, *token, relay, read)
     }
 
     /// An attempt leaves; whether its filter is to watch it. One that follows a stop is Envoy's own,
@@ -171,7 +172,7 @@ impl Calling {
             call.hide_from_application(&mut lines.headers);
         }
         if let Some(shared) = stream.shared() {
-            self.put(shared);
+            self.put(shared, None);
         }
     }
 
@@ -192,7 +193,7 @@ impl Calling {
             call.hide_from_application(&mut lines.headers);
         }
         if let Some(shared) = stream.shared() {
-            self.put(shared);
+            self.put(shared, None);
         }
     }
 
@@ -203,6 +204,9 @@ impl Calling {
 
     /// The stream is over, however it ended.
     pub(crate) fn end(&mut self, stream: &impl Stream) {
+        if self.call.is_none() {
+            return;
+        }
         let flags = stream.response_flags().unwrap_or(0);
         match no_reply(flags).filter(|_| !caller_has_gone(flags)) {
             Some(NoReply::Failed(error)) if self.stage == Stage::Ok => {
@@ -217,7 +221,7 @@ impl Calling {
         if self.call.take().is_some()
             && let Some(shared) = stream.shared()
         {
-            self.put(shared);
+            self.put(shared, None);
         }
     }
 
