@@ -49,7 +49,7 @@ impl Filters {
         let mut outbound = OutboundFilter::new(self.service.clone());
         outbound.on_request(stream, true);
         let mut attempt = AttemptFilter::new(self.service.clone());
-        attempt.on_request(stream, true);
+        let _ = attempt.on_request(stream, true);
         let _ = attempt.on_response(stream);
         outbound.on_response(stream, false);
         attempt.on_body();
@@ -155,6 +155,10 @@ impl Stream for Played {
 
     fn left(&self) -> Option<u64> {
         self.left
+    }
+
+    fn refuse(&mut self, _: &str) -> bool {
+        false
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -80,6 +80,14 @@ type AddToCounter = unsafe extern "C" fn(
 ) -> u32;
 type LeaveBytes = unsafe extern "C" fn(EnvoyFilter, key: Buffer, value: Buffer) -> bool;
 type GetBytes = unsafe extern "C" fn(EnvoyFilter, key: Buffer, value: *mut Buffer) -> bool;
+type SendResponse = unsafe extern "C" fn(
+    EnvoyFilter,
+    status: u32,
+    lines: *const HeaderLine,
+    lines_len: usize,
+    body: Buffer,
+    details: Buffer,
+);
 type GetText = unsafe extern "C" fn(EnvoyFilter, attribute: u32, value: *mut Buffer) -> bool;
 
 /// What Envoy lets a module call. What is not an `Option` a module of ours cannot do without.
@@ -93,6 +101,7 @@ pub(crate) struct Callbacks {
     /// Bytes that the filters of a stream and of its attempts share.
     pub(crate) leave_bytes: Option<LeaveBytes>,
     pub(crate) get_bytes: Option<GetBytes>,
+    pub(crate) send_response: Option<SendResponse>,
     pub(crate) log: Option<Log>,
     pub(crate) log_enabled: Option<LogEnabled>,
     pub(crate) get_number: Option<GetNumber>,
@@ -157,6 +166,7 @@ impl Callbacks {
             set_header: callback!("http_set_header")?,
             leave_bytes: callback!("http_set_filter_state_bytes"),
             get_bytes: callback!("http_get_filter_state_bytes"),
+            send_response: callback!("http_send_response"),
             log: callback!("log"),
             log_enabled: callback!("log_enabled"),
             get_cluster_name: callback!("http_get_cluster_name")?,

@@ -148,6 +148,16 @@ impl Stream for EnvoyStream {
         found.then_some(bytes)?.try_into().ok().map(u64::from_le_bytes)
     }
 
+    fn refuse(&mut self, why: &str) -> bool {
+        const UNAVAILABLE: u32 = 503;
+        let Some(send) = self.callbacks.send_response else { return false };
+        let (lines, why) = (std::ptr::null(), Buffer::of(why.as_bytes()));
+        // SAFETY: the filter is that of the running hook, there are no lines, and Envoy copies the
+        // bytes.
+        unsafe { send(self.filter, UNAVAILABLE, lines, 0, why, why) };
+        true
+    }
+
     fn shared(&self) -> Option<&dyn Shared> {
         None
     }

@@ -73,6 +73,10 @@ impl Stream for PluginStream {
         None
     }
 
+    fn refuse(&mut self, _: &str) -> bool {
+        false
+    }
+
     fn shared(&self) -> Option<&dyn Shared> {
         Some(&SharedData)
     }

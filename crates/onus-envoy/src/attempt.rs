@@ -26,13 +26,13 @@ pub struct AttemptFilter {
     sent: bool,
 }
 
-/// What becomes of the head of an answer.
+/// What becomes of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Head {
     /// It goes on.
     Passes,
-    /// It waits for the first message or the trailers.
+    /// An answer's waits for the first message or the trailers; a request's goes no further.
     Held,
 }
 
@@ -44,11 +44,16 @@ impl AttemptFilter {
     }
 
     /// The head of the attempt is about to leave; `ends` if it has no body.
-    pub fn on_request(&mut self, stream: &mut impl Stream, ends: bool) {
+    pub fn on_request(&mut self, stream: &mut impl Stream, ends: bool) -> Head {
         self.sent = ends;
         let calling = stream.left().and_then(calls::find);
+        let refuses = calling.as_ref().is_some_and(|calling| calling.borrow().refuses());
+        if refuses && stream.refuse("onus: no retry after silence") {
+            return Head::Held;
+        }
         self.of = calling
             .filter(|calling| calling.borrow_mut().attempt_started(stream, self.service.more()));
+        Head::Passes
     }
 
     /// The request has been sent to its end.

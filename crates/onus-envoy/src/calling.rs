@@ -44,6 +44,8 @@ enum Stage {
     Ok,
     /// The call has failed for good.
     Stopped,
+    /// It has for want of an answer, which can carry no veto: an attempt that follows is refused.
+    Refusing,
 }
 
 impl Calling {
@@ -80,7 +82,9 @@ impl Calling {
                 call.attempt_started(&mut lines.headers, || stream.now());
                 lines.write(stream);
             }
-            Stage::Watched | Stage::Held | Stage::Ok | Stage::Stopped => return false,
+            Stage::Watched | Stage::Held | Stage::Ok | Stage::Stopped | Stage::Refusing => {
+                return false;
+            }
         }
         self.stage = Stage::Watched;
         self.watched += 1;
@@ -149,9 +153,18 @@ impl Calling {
 
     /// The watched attempt ended without an answer.
     pub(crate) fn attempt_lost(&mut self, clock: &impl Clock) {
-        if matches!(self.stage, Stage::Watched | Stage::Held) {
-            self.failed(CallError::Reset, None, true, clock);
+        if !matches!(self.stage, Stage::Watched | Stage::Held) {
+            return;
         }
+        match self.failed(CallError::Reset, None, true, clock) {
+            Some(Verdict::Stop(stop)) if stop.is_refusal() => self.stage = Stage::Refusing,
+            Some(Verdict::Retry(_) | Verdict::Stop(_)) | None => {}
+        }
+    }
+
+    /// Whether an attempt that leaves is to be refused.
+    pub(crate) fn refuses(&self) -> bool {
+        self.stage == Stage::Refusing
     }
 
     /// The answer is there that the application gets.
@@ -161,8 +174,10 @@ impl Calling {
             Stage::Open | Stage::Watched | Stage::Held => self.finally_answered(lines, stream),
             Stage::Failed => self.not_retried(),
             // A veto cannot stop a retry after silence, and this one was worth it.
-            Stage::Stopped if self.classify(lines) == Answer::Ok => self.succeeded(stream),
-            Stage::Ok | Stage::Stopped => {}
+            Stage::Stopped | Stage::Refusing if self.classify(lines) == Answer::Ok => {
+                self.succeeded(stream);
+            }
+            Stage::Ok | Stage::Stopped | Stage::Refusing => {}
         }
         if std::mem::take(&mut self.lent) {
             lines.headers.remove(&GRPC_STATUS);

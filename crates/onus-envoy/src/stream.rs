@@ -41,6 +41,10 @@ pub trait Stream: Clock {
     /// What was left for the filters of this call's attempts.
     fn left(&self) -> Option<u64>;
 
+    /// Answers this attempt in place of the callee with a 503 that says why, and is not retried; whether
+    /// this Envoy can.
+    fn refuse(&mut self, why: &str) -> bool;
+
     /// The table of bytes that all workers share; `None` where they share memory.
     fn shared(&self) -> Option<&dyn Shared>;
 }

@@ -71,30 +71,6 @@ impl RealEnvoy {
     }
 }
 
-/// Trees in which a retry after silence is refused, mostly because the request is marked: Envoy makes
-/// it all the same, as its policy says, since what has no answer can carry no veto.
-const RETRIED_AFTER_SILENCE: &[&str] = &[
-    "C observes, every level times out first",
-    "a loop around silence is marked",
-    "a lost answer in the middle of a context loss",
-    "a timer in the handler does not wash the mark off",
-    "every level of six hops times out first, n1 and n2 lose the context",
-    "every level of six hops times out first, n1 loses the context",
-    "every level of six hops times out first, n1 to n4 lose the context",
-    "every level of six hops times out first, n1, n2 and n3 lose the context",
-    "every level of six hops times out first, n2 and n4 lose the context",
-    "every level of six hops times out first, n2, n3, n4 and n5 lose the context",
-    "every level of six hops times out first, n2, n4 and n5 lose the context",
-    "every level of six hops times out first, n3 loses the context",
-    "every level of six hops times out first, no service loses the context",
-    "every level times out first",
-    "every level times out first, three attempts",
-    "no reply from C and D",
-    "services without retries do not wash the mark off",
-    "the last node never answers, silent-claims on",
-    "the last node never answers, silent-claims on, three attempts",
-];
-
 /// Trees in which an application hangs up before its Envoy has made all attempts; these wait.
 const HANGS_UP: &[&str] = &[
     "a handler gives a silent call up before it is retried",
@@ -107,9 +83,6 @@ const TOLD_BY_ENVOY: &str = "a layer below retries a callee that names no attemp
 /// What Envoy cannot be made to do, or does otherwise.
 fn not_expressible(vector: &TreeVector) -> Option<&'static str> {
     const RUNS_MAX: u32 = 100;
-    if RETRIED_AFTER_SILENCE.contains(&vector.name.as_str()) {
-        return Some("retries after silence whatever the verdict");
-    }
     if HANGS_UP.contains(&vector.name.as_str()) {
         return Some("stands beside applications that wait");
     }
@@ -136,7 +109,7 @@ fn not_expressible(vector: &TreeVector) -> Option<&'static str> {
 }
 
 /// Of the 96 trees that there were.
-const PASSED_MIN: usize = 62;
+const PASSED_MIN: usize = 81;
 
 #[test]
 fn a_real_envoy_passes_the_trees() {

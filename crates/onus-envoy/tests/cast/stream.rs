@@ -26,6 +26,8 @@ pub(crate) struct Played {
     pub(crate) bits: Cell<u64>,
     /// What was left for the filters of attempts.
     pub(crate) left: Option<u64>,
+    /// Why an attempt was refused.
+    pub(crate) refused: Option<String>,
     /// What workers share, where they share no memory.
     pub(crate) table: Option<Table>,
     /// Blocks that were written to, by how often.
@@ -121,6 +123,11 @@ impl Stream for Played {
 
     fn left(&self) -> Option<u64> {
         self.left
+    }
+
+    fn refuse(&mut self, why: &str) -> bool {
+        self.refused = Some(why.to_owned());
+        true
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -189,7 +189,7 @@ impl<'a> Stage<'a> {
         made.stream.now = now;
         if made.stream.left.is_some() {
             let mut attempt = AttemptFilter::new(service);
-            attempt.on_request(&mut made.stream, true);
+            let _ = attempt.on_request(&mut made.stream, true);
             made.attempt = Some(attempt);
         }
         let marked = wire::is_marked(&made.stream.request);

@@ -18,7 +18,7 @@ fn attempt(service: &Arc<Service>, state: &str, sent: bool) -> (Calling, Attempt
     let grpc = ("content-type", "application/grpc");
     let mut calling = Calling::with(service, "POST", &[("tracestate", state), grpc], sent);
     let mut attempt = AttemptFilter::new(service.clone());
-    attempt.on_request(&mut calling.stream, sent);
+    let _ = attempt.on_request(&mut calling.stream, sent);
     calling.stream.response = headers(&[grpc]);
     (calling, attempt)
 }
