@@ -61,6 +61,16 @@ bench-peers *args:
     cargo build --profile dist --package onus-cli --package onus-bench --bin onus --bin onus-bench
     target/dist/onus-bench peers {{ args }}
 
+# what the filters cost an Envoy: about six minutes, on a machine left alone
+bench-envoy *args:
+    cargo build --profile dist --package onus-bench-empty --package onus-envoy-module --lib
+    cargo build --profile plugin --target wasm32-wasip1 --package onus-bench-empty --package onus-envoy-wasm
+    cargo build --profile dist --package onus-bench --bin onus-bench
+    target/dist/onus-bench peers --requests-only --work h1-saturation --rounds 25 --seconds 1 --reruns 0 \
+        --subject bare-hyper --subject envoy --subject envoy-again \
+        --subject empty-module --subject module-inbound --subject module-outbound --subject module-attempts \
+        --subject empty-plugin --subject plugin-inbound --subject plugin-outbound {{ args }}
+
 # allocation and instruction counts against the checked-in figures
 counts:
     cargo xtask counts

@@ -1,10 +1,11 @@
 //! Runs one kind of work many times, for a profiler: `profile WORK`, one of decision, bare,
-//! layered, retryable, grpc-bare and grpc-layered.
+//! layered, retryable, grpc-bare, grpc-layered, envoy-inbound, envoy-both and envoy-attempts.
 //! Prints the time of the fastest round, which is what a quiet machine would show.
 
 use std::time::{Duration, Instant};
 
 use onus_bench::core::Edge;
+use onus_bench::envoy::Filters;
 use onus_bench::grpc;
 use onus_bench::layers::{Retries, bare, layered, request, serve};
 
@@ -54,6 +55,18 @@ fn main() {
         "grpc-layered" => {
             let mut stack = grpc::layered();
             fastest(|| serve(&mut stack, grpc::request()));
+        }
+        "envoy-inbound" => {
+            let mut filters = Filters::new("{}");
+            fastest(|| filters.inbound());
+        }
+        "envoy-both" => {
+            let mut filters = Filters::new("{}");
+            fastest(|| filters.inbound_and_outbound());
+        }
+        "envoy-attempts" => {
+            let mut filters = Filters::new(r#"{"backend": {"retry": {}}}"#);
+            fastest(|| filters.inbound_and_outbound());
         }
         other => print(&format!("unknown work {other:?}")),
     }

@@ -39,6 +39,16 @@ pub(crate) struct PeersOptions {
     /// Envoy; without this the one of `cargo xtask setup`, or the first on the path
     #[arg(long, value_name = "FILE")]
     pub(crate) envoy: Option<PathBuf>,
+    /// The dynamic module of Envoy that is measured
+    #[arg(long, value_name = "FILE", default_value = "target/dist/libonus_envoy_module.so")]
+    pub(crate) module: PathBuf,
+    /// The Wasm plugin of Envoy that is measured
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "target/wasm32-wasip1/plugin/onus_envoy_wasm.wasm"
+    )]
+    pub(crate) plugin: PathBuf,
     /// Rounds; a report needs at least 5
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: u32,
@@ -54,7 +64,7 @@ pub(crate) struct PeersOptions {
     /// What is asked; everything without this
     #[arg(long, value_name = "NAME", value_parser = named_work)]
     pub(crate) work: Vec<Work>,
-    /// Who is asked; everybody without this
+    /// Who is asked; everybody but Envoys with filters without this
     #[arg(long, value_name = "NAME", value_parser = named_subject)]
     pub(crate) subject: Vec<Subject>,
     /// Leave out memory and the chain of sidecars
@@ -66,6 +76,18 @@ pub(crate) struct PeersOptions {
     /// Write the report into this folder, as JSON and as Markdown
     #[arg(long, value_name = "FOLDER")]
     pub(crate) report: Option<PathBuf>,
+}
+
+impl PeersOptions {
+    /// What is asked.
+    pub(crate) fn works(&self) -> Vec<Work> {
+        if self.work.is_empty() { Work::ALL.to_vec() } else { self.work.clone() }
+    }
+
+    /// Who is asked.
+    pub(crate) fn subjects(&self) -> Vec<Subject> {
+        if self.subject.is_empty() { Subject::PEERS.to_vec() } else { self.subject.clone() }
+    }
 }
 
 /// Answer requests as their paths say: /small, /large, /error?p=5, /delay?ms=20, and gRPC
@@ -105,8 +127,8 @@ fn named_work(name: &str) -> Result<Work, String> {
 }
 
 fn named_subject(name: &str) -> Result<Subject, String> {
-    let known = || Subject::ALL.map(Subject::name).join(", ");
-    let found = Subject::ALL.into_iter().find(|subject| subject.name() == name);
+    let known = || Subject::all().map(Subject::name).collect::<Vec<_>>().join(", ");
+    let found = Subject::all().find(|subject| subject.name() == name);
     found.ok_or_else(|| format!("one of {}", known()))
 }
 

@@ -7,6 +7,7 @@
 pub mod classes;
 pub mod core;
 pub mod correlate;
+pub mod envoy;
 pub mod figures;
 pub mod grpc;
 pub mod layers;

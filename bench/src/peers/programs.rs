@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::subject::{Programs, Subject};
+use super::subject::{Envoy, Programs, Subject};
 use crate::cli::PeersOptions;
 
 /// Finds the programs. A peer that is not there is skipped by name, but with `ONUS_PEERS=required`
@@ -18,28 +18,38 @@ pub(crate) fn find(options: &PeersOptions) -> anyhow::Result<Programs> {
         | Subject::Splice
         | Subject::Bare
         | Subject::Envoy
+        | Subject::EnvoyAgain
+        | Subject::EnvoyWith(_)
         | Subject::Haproxy
         | Subject::Nginx => false,
     };
-    let asks_onus = options.subject.is_empty() || options.subject.iter().any(is_onus);
+    let asks_onus = options.subjects().iter().any(is_onus);
     if (asks_onus || !options.requests_only) && !options.onus.is_file() {
         bail!(
             "there is no {}; build it by `cargo build --profile dist --package onus-cli`, or name one with --onus",
             options.onus.display()
         );
     }
+    let envoy = options.envoy.clone().or_else(of_setup).or_else(|| on_path("envoy"));
     let programs = Programs {
         itself: env::current_exe().context("find this program")?,
         onus: options.onus.clone(),
-        envoy: options.envoy.clone().or_else(of_setup).or_else(|| on_path("envoy")),
+        envoy: envoy.map(|program| Envoy {
+            program,
+            module: options.module.clone(),
+            plugin: options.plugin.clone(),
+        }),
         haproxy: on_path("haproxy"),
         nginx: on_path("nginx"),
     };
-    let peers =
-        [("Envoy", &programs.envoy), ("HAProxy", &programs.haproxy), ("nginx", &programs.nginx)];
+    let peers = [
+        ("Envoy", programs.envoy.is_some()),
+        ("HAProxy", programs.haproxy.is_some()),
+        ("nginx", programs.nginx.is_some()),
+    ];
     let is_required = env::var("ONUS_PEERS").is_ok_and(|peers| peers == "required");
-    for (name, program) in peers {
-        if program.is_none() && is_required {
+    for (name, is_there) in peers {
+        if !is_there && is_required {
             bail!("{name} is required by ONUS_PEERS and not there");
         }
     }

@@ -18,7 +18,6 @@ use super::process::cpu;
 use super::report::{Report, environment::Environment};
 use super::stats::Spread;
 use super::subject::{Programs, Running, Subject, start};
-use super::work::Work;
 use super::{chain, programs, report};
 use crate::cli::PeersOptions;
 
@@ -136,10 +135,7 @@ async fn subjects(
     folder: &Path,
 ) -> anyhow::Result<BTreeMap<Subject, Running>> {
     let mut subjects = BTreeMap::new();
-    for subject in Subject::ALL {
-        if !options.subject.is_empty() && !options.subject.contains(&subject) {
-            continue;
-        }
+    for subject in options.subjects() {
         match start(subject, programs, backend, folder).await? {
             Some(running) => {
                 subjects.insert(subject, running);
@@ -151,8 +147,7 @@ async fn subjects(
 }
 
 fn cells(options: &PeersOptions, subjects: &BTreeMap<Subject, Running>) -> Vec<Cell> {
-    let is_asked = |work: &Work| options.work.is_empty() || options.work.contains(work);
-    let works = Work::ALL.into_iter().filter(is_asked);
+    let works = options.works().into_iter();
     let cells = works.flat_map(|work| subjects.keys().map(move |subject| (work, *subject)));
     cells.filter(|(work, subject)| work.is_for(*subject)).collect()
 }

@@ -116,15 +116,18 @@ impl Work {
         }
     }
 
-    /// Whether a subject does this work: nothing in between has no CPU to compare, and what an
-    /// error costs is asked of those that look at it.
+    /// Whether a subject does this work: nothing in between has no CPU to compare, what an error
+    /// costs is asked of those that look at it, and filters see the same of every load.
     pub(crate) fn is_for(self, subject: Subject) -> bool {
         let is_paced = match self.pace() {
             Pace::Saturation => false,
             Pace::PerSecond(_) => true,
         };
         let looks_at_errors = matches!(subject, Subject::Onus | Subject::Bare);
+        let is_for_filters = self == Self::Http1Saturation;
+        let has_filters = matches!(subject, Subject::EnvoyAgain | Subject::EnvoyWith(_));
         subject.speaks(self.call().protocol)
+            && (!has_filters || is_for_filters)
             && (subject != Subject::Direct || is_paced)
             && (self != Self::Http1Error || looks_at_errors)
     }

@@ -37,6 +37,7 @@ pub fn read_token(headers: &HeaderMap) -> Option<Token> {
 /// characters go first, then the last ones.
 pub fn insert_token(headers: &mut HeaderMap, token: Token) {
     let mut text = [KEY.as_bytes(), b"=", &token.text()].concat();
+    // Most requests have no other member.
     if line(headers, &TRACESTATE).is_some() {
         let kept = kept(headers, text.len());
         let others = members(headers).filter(|member| value_of(member).is_none());

@@ -78,15 +78,30 @@ type AddToCounter = unsafe extern "C" fn(
     values_len: usize,
     count: u64,
 ) -> u32;
+type LeaveBytes = unsafe extern "C" fn(EnvoyFilter, key: Buffer, value: Buffer) -> bool;
+type GetBytes = unsafe extern "C" fn(EnvoyFilter, key: Buffer, value: *mut Buffer) -> bool;
+type SendResponse = unsafe extern "C" fn(
+    EnvoyFilter,
+    status: u32,
+    lines: *const HeaderLine,
+    lines_len: usize,
+    body: Buffer,
+    details: Buffer,
+);
 type GetText = unsafe extern "C" fn(EnvoyFilter, attribute: u32, value: *mut Buffer) -> bool;
 
 /// What Envoy lets a module call. What is not an `Option` a module of ours cannot do without.
 pub(crate) struct Callbacks {
     pub(crate) get_headers_size: GetHeadersSize,
     pub(crate) get_headers: GetHeaders,
+    pub(crate) add_header: SetHeader,
     pub(crate) set_header: SetHeader,
     /// There from 1.38 on, the first version whose interface stays.
     pub(crate) get_cluster_name: GetClusterName,
+    /// Bytes that the filters of a stream and of its attempts share.
+    pub(crate) leave_bytes: Option<LeaveBytes>,
+    pub(crate) get_bytes: Option<GetBytes>,
+    pub(crate) send_response: Option<SendResponse>,
     pub(crate) log: Option<Log>,
     pub(crate) log_enabled: Option<LogEnabled>,
     pub(crate) get_number: Option<GetNumber>,
@@ -147,7 +162,11 @@ impl Callbacks {
         Some(Self {
             get_headers_size: callback!("http_get_headers_size")?,
             get_headers: callback!("http_get_headers")?,
+            add_header: callback!("http_add_header")?,
             set_header: callback!("http_set_header")?,
+            leave_bytes: callback!("http_set_filter_state_bytes"),
+            get_bytes: callback!("http_get_filter_state_bytes"),
+            send_response: callback!("http_send_response"),
             log: callback!("log"),
             log_enabled: callback!("log_enabled"),
             get_cluster_name: callback!("http_get_cluster_name")?,

@@ -14,6 +14,9 @@ pub(crate) struct EnvoyStream {
     filter: EnvoyFilter,
 }
 
+/// The key in Envoy's filter state, which a stream shares with its attempts.
+const CALL: &[u8] = b"onus.call";
+
 /// Most blocks have fewer lines, and need no allocation to be read.
 const FEW: usize = 64;
 
@@ -78,6 +81,12 @@ impl Stream for EnvoyStream {
         }
     }
 
+    fn add(&mut self, block: Block, name: &str, value: &[u8]) {
+        let (name, value) = (Buffer::of(name.as_bytes()), Buffer::of(value));
+        // SAFETY: the filter is that of the running hook; Envoy copies the bytes.
+        unsafe { (self.callbacks.add_header)(self.filter, number_of(block), name, value) };
+    }
+
     fn set(&mut self, block: Block, name: &str, value: &[u8]) {
         let (name, value) = (Buffer::of(name.as_bytes()), Buffer::of(value));
         // SAFETY: the filter is that of the running hook; Envoy copies the bytes.
@@ -119,6 +128,34 @@ impl Stream for EnvoyStream {
 
     fn response_flags(&self) -> Option<u64> {
         self.number(attribute::RESPONSE_FLAGS)
+    }
+
+    fn leave(&mut self, number: u64) {
+        if let Some(leave) = self.callbacks.leave_bytes {
+            let value = number.to_le_bytes();
+            // SAFETY: the filter is that of the running hook; Envoy copies the bytes.
+            unsafe { leave(self.filter, Buffer::of(CALL), Buffer::of(&value)) };
+        }
+    }
+
+    fn left(&self) -> Option<u64> {
+        let get = self.callbacks.get_bytes?;
+        let mut value = Buffer::EMPTY;
+        // SAFETY: the filter is that of the running hook, and `value` outlives the call.
+        let found = unsafe { get(self.filter, Buffer::of(CALL), &raw mut value) };
+        // SAFETY: Envoy keeps the bytes until the hook ends or a setter is called.
+        let bytes = unsafe { value.bytes() };
+        found.then_some(bytes)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    fn refuse(&mut self, why: &str) -> bool {
+        const UNAVAILABLE: u32 = 503;
+        let Some(send) = self.callbacks.send_response else { return false };
+        let (lines, why) = (std::ptr::null(), Buffer::of(why.as_bytes()));
+        // SAFETY: the filter is that of the running hook, there are no lines, and Envoy copies the
+        // bytes.
+        unsafe { send(self.filter, UNAVAILABLE, lines, 0, why, why) };
+        true
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

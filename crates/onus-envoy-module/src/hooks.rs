@@ -18,8 +18,15 @@ use crate::log;
 
 /// Every hook's answer that lets the stream go on: they are all zero.
 const CONTINUE: u32 = 0;
-/// The answer of the hook for a response's head that keeps it until a later hook lets it go on.
+/// The answer of a hook for a head that goes no further, or not before a later hook lets it.
 const HOLD: u32 = 1;
+
+const fn answer(head: Head) -> u32 {
+    match head {
+        Head::Passes => CONTINUE,
+        Head::Held => HOLD,
+    }
+}
 
 /// Runs a hook; nothing, told in the log, if it panics.
 fn hook<T>(run: impl FnOnce() -> Option<T>) -> Option<T> {
@@ -156,15 +163,16 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
     filter: *const c_void,
     ends: bool,
 ) -> u32 {
+    let mut head = Head::Passes;
+    let run = |filter: &mut Filter, stream: &mut EnvoyStream| match filter {
+        Filter::Inbound(filter) => filter.on_request(stream),
+        Filter::Outbound(filter) => filter.on_request(stream, ends),
+        Filter::Attempt(filter) => head = filter.on_request(stream, ends),
+        Filter::Nothing => {}
+    };
     // SAFETY: both are as Envoy has handed them over.
-    unsafe {
-        with_filter(envoy, filter, |filter, stream| match filter {
-            Filter::Inbound(filter) => filter.on_request(stream),
-            Filter::Outbound(filter) => filter.on_request(stream, ends),
-            Filter::Attempt(filter) => filter.on_request(stream, ends),
-            Filter::Nothing => {}
-        })
-    }
+    unsafe { with_filter(envoy, filter, run) };
+    answer(head)
 }
 
 /// A part of a request's body.
@@ -221,10 +229,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_headers(
     };
     // SAFETY: both are as Envoy has handed them over.
     unsafe { with_filter(envoy, filter, run) };
-    match head {
-        Head::Passes => CONTINUE,
-        Head::Held => HOLD,
-    }
+    answer(head)
 }
 
 /// A part of a response's body.

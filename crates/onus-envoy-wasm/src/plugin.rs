@@ -3,7 +3,7 @@
 use std::sync::{Arc, Once};
 
 use onus_envoy::{
-    ConfigError, Direction, FilterConfig, Hub, InboundFilter, OutboundFilter, Service,
+    Clock, ConfigError, Direction, FilterConfig, Hub, InboundFilter, OutboundFilter, Service,
 };
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::{Action, ContextType};
@@ -60,7 +60,6 @@ impl RootContext for Plugin {
 
     fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
         let Configured { direction, service } = self.0.as_ref()?;
-        service.export(&mut PluginCounters, now());
         let filter = direction.map(|direction| Filter::new(direction, service.clone()));
         Some(Box::new(StreamContext { service: service.clone(), filter }))
     }
@@ -106,13 +105,15 @@ impl Context for StreamContext {}
 
 impl HttpContext for StreamContext {
     fn on_http_request_headers(&mut self, _: usize, ends: bool) -> Action {
+        let stream = &mut PluginStream::default();
+        self.service.export(&mut PluginCounters, stream.now());
         if self.filter.is_none() {
-            let direction = PluginStream.listener_direction().and_then(Direction::of_listener);
+            let direction = stream.listener_direction().and_then(Direction::of_listener);
             self.filter = direction.map(|direction| Filter::new(direction, self.service.clone()));
         }
         match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_request(&mut PluginStream),
-            Some(Filter::Outbound(filter)) => filter.on_request(&mut PluginStream, ends),
+            Some(Filter::Inbound(filter)) => filter.on_request(stream),
+            Some(Filter::Outbound(filter)) => filter.on_request(stream, ends),
             None => tell_unknown_direction(),
         }
         Action::Continue
@@ -120,8 +121,10 @@ impl HttpContext for StreamContext {
 
     fn on_http_response_headers(&mut self, _: usize, ends: bool) -> Action {
         match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_response(&mut PluginStream, ends),
-            Some(Filter::Outbound(filter)) => filter.on_response(&mut PluginStream, ends),
+            Some(Filter::Inbound(filter)) => filter.on_response(&mut PluginStream::default(), ends),
+            Some(Filter::Outbound(filter)) => {
+                filter.on_response(&mut PluginStream::default(), ends)
+            }
             None => {}
         }
         Action::Continue
@@ -138,8 +141,8 @@ impl HttpContext for StreamContext {
 
     fn on_http_response_trailers(&mut self, _: usize) -> Action {
         match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_trailers(&mut PluginStream),
-            Some(Filter::Outbound(filter)) => filter.on_trailers(&mut PluginStream),
+            Some(Filter::Inbound(filter)) => filter.on_trailers(&mut PluginStream::default()),
+            Some(Filter::Outbound(filter)) => filter.on_trailers(&mut PluginStream::default()),
             None => {}
         }
         Action::Continue
@@ -147,8 +150,8 @@ impl HttpContext for StreamContext {
 
     fn on_log(&mut self) {
         match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_end(&PluginStream),
-            Some(Filter::Outbound(filter)) => filter.on_end(&PluginStream),
+            Some(Filter::Inbound(filter)) => filter.on_end(&PluginStream::default()),
+            Some(Filter::Outbound(filter)) => filter.on_end(&PluginStream::default()),
             None => {}
         }
     }

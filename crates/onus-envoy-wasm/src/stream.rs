@@ -1,5 +1,6 @@
 //! The stream of the running hook, as Envoy shows it to a plugin.
 
+use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};
 
 use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
@@ -9,7 +10,11 @@ use proxy_wasm::types::MapType;
 use crate::shared_data::SharedData;
 
 /// The stream of the running hook.
-pub(crate) struct PluginStream;
+#[derive(Default)]
+pub(crate) struct PluginStream {
+    /// A hook takes no time worth asking Envoy for twice.
+    now: OnceCell<SystemTime>,
+}
 
 impl PluginStream {
     /// On which side of the application the listener is, as Envoy's configuration says: 1 before
@@ -24,6 +29,11 @@ impl Stream for PluginStream {
         for (name, value) in hostcalls::get_map_bytes(map(block)).unwrap_or_default() {
             each(name.as_bytes(), &value);
         }
+    }
+
+    fn add(&mut self, block: Block, name: &str, value: &[u8]) {
+        // A block that is gone needs no line.
+        let _ = hostcalls::add_map_value_bytes(map(block), name, value);
     }
 
     fn set(&mut self, block: Block, name: &str, value: &[u8]) {
@@ -56,6 +66,17 @@ impl Stream for PluginStream {
         property_number(&["response", "flags"])
     }
 
+    // A plugin is no filter of attempts.
+    fn leave(&mut self, _: u64) {}
+
+    fn left(&self) -> Option<u64> {
+        None
+    }
+
+    fn refuse(&mut self, _: &str) -> bool {
+        false
+    }
+
     fn shared(&self) -> Option<&dyn Shared> {
         Some(&SharedData)
     }
@@ -63,11 +84,11 @@ impl Stream for PluginStream {
 
 impl Clock for PluginStream {
     fn now(&self) -> Timestamp {
-        now()
+        since_1970(self.wall())
     }
 
     fn wall(&self) -> SystemTime {
-        wall()
+        *self.now.get_or_init(wall)
     }
 
     fn bits(&self) -> u64 {
@@ -77,7 +98,11 @@ impl Clock for PluginStream {
 
 /// The time since 1970: the one clock that all workers share.
 pub(crate) fn now() -> Timestamp {
-    let since = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    since_1970(wall())
+}
+
+fn since_1970(wall: SystemTime) -> Timestamp {
+    let since = wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Timestamp::ZERO.saturating_add(since)
 }
 

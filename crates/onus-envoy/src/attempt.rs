@@ -20,19 +20,19 @@ use crate::stream::{Block, Clock, Stream};
 /// One attempt.
 pub struct AttemptFilter {
     service: Arc<Service>,
-    of: Option<(u64, Rc<RefCell<Calling>>)>,
+    of: Option<Rc<RefCell<Calling>>>,
     /// Whether the request has been sent to its end: one whose caller may wait for the head of the
     /// answer before it goes on must get it.
     sent: bool,
 }
 
-/// What becomes of the head of an answer.
+/// What becomes of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Head {
     /// It goes on.
     Passes,
-    /// It waits for the first message or the trailers.
+    /// An answer's waits for the first message or the trailers; a request's goes no further.
     Held,
 }
 
@@ -44,14 +44,16 @@ impl AttemptFilter {
     }
 
     /// The head of the attempt is about to leave; `ends` if it has no body.
-    pub fn on_request(&mut self, stream: &mut impl Stream, ends: bool) {
+    pub fn on_request(&mut self, stream: &mut impl Stream, ends: bool) -> Head {
         self.sent = ends;
-        let mut lines = Lines::read(stream, Block::Request, self.service.more());
-        self.of = calls::find(&mut lines.headers);
-        if let Some((_, calling)) = &self.of {
-            calling.borrow_mut().attempt_started(&mut lines, stream);
+        let calling = stream.left().and_then(calls::find);
+        let refuses = calling.as_ref().is_some_and(|calling| calling.borrow().refuses());
+        if refuses && stream.refuse("onus: no retry after silence") {
+            return Head::Held;
         }
-        lines.write(stream);
+        self.of = calling
+            .filter(|calling| calling.borrow_mut().attempt_started(stream, self.service.more()));
+        Head::Passes
     }
 
     /// The request has been sent to its end.
@@ -61,45 +63,32 @@ impl AttemptFilter {
 
     /// The head of its answer is there.
     pub fn on_response(&mut self, stream: &mut impl Stream) -> Head {
-        let Some((id, calling)) = &self.of else { return Head::Passes };
+        let Some(calling) = &self.of else { return Head::Passes };
         let mut calling = calling.borrow_mut();
         let mut lines = Lines::read(stream, Block::Response, self.service.more());
-        let goes_on = calling.attempt_answered(&mut lines, self.sent, stream);
+        calling.attempt_answered(&mut lines, self.sent, stream);
         lines.write(stream);
-        if goes_on {
-            self.write_id(*id, stream);
-        }
         if calling.holds_head() { Head::Held } else { Head::Passes }
     }
 
     /// A part of the answer's body is there: what was held goes on.
     pub fn on_body(&mut self) {
-        if let Some((_, calling)) = &self.of {
+        if let Some(calling) = &self.of {
             calling.borrow_mut().head_released();
         }
     }
 
     /// The trailers of the answer are there: what was held goes on.
     pub fn on_trailers(&mut self, stream: &mut impl Stream) {
-        let Some((id, calling)) = &self.of else { return };
+        let Some(calling) = &self.of else { return };
         let mut calling = calling.borrow_mut();
         if !calling.holds_head() {
             return;
         }
         let mut head = Lines::read(stream, Block::Response, self.service.more());
         let trailers = Lines::read(stream, Block::Trailers, self.service.more());
-        let goes_on = calling.attempt_trailed(&mut head, &trailers, stream);
+        calling.attempt_trailed(&mut head, &trailers, stream);
         head.write(stream);
-        if goes_on {
-            self.write_id(*id, stream);
-        }
-    }
-
-    /// The head of the request says to the next attempt of whom it is.
-    fn write_id(&self, id: u64, stream: &mut impl Stream) {
-        let mut next = Lines::read(stream, Block::Request, self.service.more());
-        calls::write(id, &mut next.headers);
-        next.write(stream);
     }
 
     /// A hook has panicked: the attempt goes on as if there were no filter.
@@ -110,7 +99,7 @@ impl AttemptFilter {
 
     /// The attempt is over, however it ended.
     pub fn on_end(&mut self, clock: &impl Clock) {
-        if let Some((_, calling)) = self.of.take() {
+        if let Some(calling) = self.of.take() {
             calling.borrow_mut().attempt_lost(clock);
         }
     }

@@ -1,6 +1,7 @@
 //! A header block between Envoy and the agent: the few lines that ownership reads or writes.
 
-use bytes::Bytes;
+use std::borrow::Cow;
+
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use onus_agent::wire;
@@ -12,6 +13,7 @@ use crate::stream::{Block, Stream};
 /// Only those are copied: most of a request is nothing to Onus.
 pub(crate) struct Lines {
     block: Block,
+    /// The lines that the agent may change, as they were.
     before: Vec<(HeaderName, HeaderValue)>,
     /// What the agent reads and changes.
     pub(crate) headers: HeaderMap,
@@ -34,40 +36,26 @@ impl Lines {
             path: String::new(),
             status: StatusCode::OK,
         };
-        // One buffer for all values, which then share it.
-        let mut text = Vec::new();
-        let mut ends = Vec::new();
         stream.each_line(block, &mut |name, value| match name {
             b":method" => lines.method = Method::from_bytes(value).unwrap_or_default(),
             b":path" => lines.path = String::from_utf8_lossy(value).into_owned(),
             b":status" => lines.status = StatusCode::from_bytes(value).unwrap_or_default(),
             _ => {
                 if let Some(name) = known(name, more).filter(|name| matters(name, value)) {
-                    if ends.is_empty() {
-                        text.reserve(256);
-                        ends.reserve(8);
-                    }
-                    text.extend_from_slice(value);
-                    ends.push((name, text.len()));
+                    lines.keep(&name, value);
                 }
             }
         });
-        if ends.is_empty() {
-            // Nearly every answer.
-            return lines;
-        }
-        let text = Bytes::from(text);
-        let mut start = 0;
-        lines.before.reserve(ends.len());
-        for (name, end) in ends {
-            let value = HeaderValue::from_maybe_shared(text.slice(start..end));
-            start = end;
-            let Ok(value) = value else { continue };
-            if lines.headers.try_append(name.clone(), value.clone()).is_ok() {
-                lines.before.push((name, value));
-            }
-        }
         lines
+    }
+
+    fn keep(&mut self, name: &HeaderName, value: &[u8]) {
+        let Ok(value) = HeaderValue::from_bytes(value) else { return };
+        if is_only_read(name) {
+            let _ = self.headers.try_append(name, value);
+        } else if self.headers.try_append(name, value.clone()).is_ok() {
+            self.before.push((name.clone(), value));
+        }
     }
 
     /// The path without its query.
@@ -78,13 +66,6 @@ impl Lines {
     /// Makes Envoy's block say what the agent has made of it.
     pub(crate) fn write(self, stream: &mut impl Stream) {
         let Self { block, before, headers, .. } = self;
-        let same = |((name, value), (other, is)): (&(HeaderName, HeaderValue), (_, _))| {
-            name == other && value == is
-        };
-        // Nearly every answer.
-        if before.len() == headers.len() && before.iter().zip(&headers).all(same) {
-            return;
-        }
         let before = before.as_slice();
         // Blocks have a few lines: to compare them all costs less than to hash a name.
         let was = |name: &HeaderName| {
@@ -97,14 +78,21 @@ impl Lines {
                 stream.remove(block, name.as_str());
             }
         }
-        for (name, value) in &headers {
+        for (name, value) in headers.iter().filter(|(name, _)| !is_only_read(name)) {
             let is = headers.iter().filter(|(other, _)| *other == name).map(|(_, value)| value);
             // What ownership writes has one line.
-            if !was(name).eq(is) {
+            if was(name).next().is_none() {
+                stream.add(block, name.as_str(), value.as_bytes());
+            } else if !was(name).eq(is) {
                 stream.set(block, name.as_str(), value.as_bytes());
             }
         }
     }
+}
+
+/// Whether the agent only reads a header, whatever it makes of the block.
+fn is_only_read(name: &HeaderName) -> bool {
+    [&wire::TRACEPARENT, &wire::REQUEST_ID, &CONTENT_TYPE].contains(&name)
 }
 
 /// Whether a line of this name says anything: a content type does where it is gRPC.
@@ -120,23 +108,23 @@ pub(crate) fn is_known(name: &HeaderName) -> bool {
 }
 
 /// The name, if ownership or the filter's configuration knows it.
-fn known(name: &[u8], more: &[HeaderName]) -> Option<HeaderName> {
+fn known<'a>(name: &[u8], more: &'a [HeaderName]) -> Option<Cow<'a, HeaderName>> {
     let names = match name.first()? {
         b'c' => CONTENT,
         b'g' => GRPC,
         b'o' if name.starts_with(wire::ONUS_PREFIX.as_bytes()) => {
-            let own =
-                OWN.iter().find(|own| own.as_str().as_bytes() == name).map(|own| (*own).clone());
+            let own = OWN.iter().find(|own| own.as_str().as_bytes() == name);
             // Those of later versions are known too.
-            return own.or_else(|| HeaderName::from_bytes(name).ok());
+            let later = || HeaderName::from_bytes(name).ok().map(Cow::Owned);
+            return own.map(|own| Cow::Borrowed(*own)).or_else(later);
         }
         b'r' => RETRY_AFTER,
         b't' => TRACE,
         b'x' => ENVOY,
         _ => &[],
     };
-    let known = names.iter().copied().chain(more);
-    known.into_iter().find(|known| known.as_str().as_bytes() == name).cloned()
+    let mut known = names.iter().copied().chain(more);
+    known.find(|known| known.as_str().as_bytes() == name).map(Cow::Borrowed)
 }
 
 static CONTENT: &[&HeaderName] = &[&CONTENT_TYPE];

@@ -2,16 +2,16 @@
 
 use std::sync::Once;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use onus_agent::classify::{self, Answer};
 use onus_agent::correlator::Token;
 use onus_agent::wire::{ENVOY_RATELIMITED, GRPC_STATUS};
 use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, Stop, Verdict};
 
 use crate::block::Lines;
-use crate::records;
+use crate::records::{self, Read};
 use crate::response_flags::{NoReply, caller_has_gone, denied_a_retry, no_reply};
-use crate::stream::{Clock, Shared, Stream};
+use crate::stream::{Block, Clock, Shared, Stream};
 
 /// A call on its way, and the answer that comes of it.
 pub(crate) struct Calling {
@@ -44,6 +44,8 @@ enum Stage {
     Ok,
     /// The call has failed for good.
     Stopped,
+    /// It has for want of an answer, which can carry no veto: an attempt that follows is refused.
+    Refusing,
 }
 
 impl Calling {
@@ -57,60 +59,62 @@ impl Calling {
         self.may_hold = true;
     }
 
-    /// Puts what the call came to so far into the record of its request; whether it is there.
-    pub(crate) fn put(&mut self, shared: &dyn Shared) -> bool {
+    /// Puts what the call came to so far into the record of its request; whether it is there. The
+    /// record may have been `read` just now.
+    pub(crate) fn put(&mut self, shared: &dyn Shared, read: Option<Read>) -> bool {
         let Some((token, relay)) = &mut self.relay else { return false };
-        records::put(shared, *token, relay)
+        records::put(shared, *token, relay, read)
     }
 
-    /// An attempt leaves whose filter watches it.
-    pub(crate) fn attempt_started(&mut self, lines: &mut Lines, stream: &impl Stream) {
-        let Some(call) = &mut self.call else { return };
-        // The first was told when the call started. One that follows a stop is Envoy's own.
-        if self.stage == Stage::Failed {
-            call.attempt_started(&mut lines.headers, || stream.now());
-        }
-        if matches!(self.stage, Stage::Open | Stage::Failed) {
-            self.stage = Stage::Watched;
-            self.watched += 1;
-        }
-        self.lent = false;
-    }
-
-    /// The watched attempt is answered; whether the answer failed and another attempt may follow.
-    /// The request was `sent` to its end, or not yet.
-    pub(crate) fn attempt_answered(
+    /// An attempt leaves; whether its filter is to watch it. One that follows a stop is Envoy's own,
+    /// and so is one that leaves while another is under way.
+    pub(crate) fn attempt_started(
         &mut self,
-        lines: &mut Lines,
-        sent: bool,
-        stream: &impl Stream,
+        stream: &mut impl Stream,
+        more: &[HeaderName],
     ) -> bool {
+        let Some(call) = &mut self.call else { return false };
+        match self.stage {
+            // It was told when the call started.
+            Stage::Open => {}
+            Stage::Failed => {
+                let mut lines = Lines::read(stream, Block::Request, more);
+                call.attempt_started(&mut lines.headers, || stream.now());
+                lines.write(stream);
+            }
+            Stage::Watched | Stage::Held | Stage::Ok | Stage::Stopped | Stage::Refusing => {
+                return false;
+            }
+        }
+        self.stage = Stage::Watched;
+        self.watched += 1;
+        self.lent = false;
+        true
+    }
+
+    /// The watched attempt is answered; the request was `sent` to its end, or not yet.
+    pub(crate) fn attempt_answered(&mut self, lines: &mut Lines, sent: bool, stream: &impl Stream) {
         if self.stage != Stage::Watched {
-            return false;
+            return;
         }
         match self.classify(lines) {
-            Answer::Ok => {
-                self.succeeded(stream);
-                false
-            }
+            Answer::Ok => self.succeeded(stream),
             // Envoy cannot retry what it has begun to hand on.
             Answer::Pending => {
                 self.stage = if self.may_hold && sent { Stage::Held } else { Stage::Open };
-                false
             }
             Answer::Failed(error) => {
                 let verdict = self.failed(error, Some(lines), true, stream);
-                self.tell_layer_below(verdict, lines)
+                self.tell_layer_below(verdict, lines);
             }
         }
     }
 
-    /// Tells Envoy of a verdict in the head that it decides by; whether another attempt may follow.
-    fn tell_layer_below(&self, verdict: Option<Verdict>, head: &mut Lines) -> bool {
+    /// Tells Envoy of a verdict in the head that it decides by.
+    fn tell_layer_below(&self, verdict: Option<Verdict>, head: &mut Lines) {
         if let (Some(call), Some(verdict)) = (&self.call, verdict) {
             call.tell_layer_below(&verdict, &mut head.headers);
         }
-        self.stage == Stage::Failed
     }
 
     /// Whether the head of the answer waits for what comes next.
@@ -125,37 +129,42 @@ impl Calling {
         }
     }
 
-    /// Trailers are there before any message, so the head goes on; whether they failed and another
-    /// attempt may follow.
+    /// Trailers are there before any message, so the head goes on.
     pub(crate) fn attempt_trailed(
         &mut self,
         head: &mut Lines,
         trailers: &Lines,
         stream: &impl Stream,
-    ) -> bool {
-        let Some(call) = &self.call else { return false };
+    ) {
+        let Some(call) = &self.call else { return };
         let failures = call.edge().policy().failures;
         match classify::trailers(&trailers.headers, &failures) {
-            Answer::Ok | Answer::Pending => {
-                self.stage = Stage::Open;
-                false
-            }
+            Answer::Ok | Answer::Pending => self.stage = Stage::Open,
             Answer::Failed(error) => {
                 if let Some(status) = trailers.headers.get(&GRPC_STATUS) {
                     head.headers.insert(&GRPC_STATUS, status.clone());
                 }
                 self.lent = true;
                 let verdict = self.failed(error, Some(trailers), true, stream);
-                self.tell_layer_below(verdict, head)
+                self.tell_layer_below(verdict, head);
             }
         }
     }
 
     /// The watched attempt ended without an answer.
     pub(crate) fn attempt_lost(&mut self, clock: &impl Clock) {
-        if matches!(self.stage, Stage::Watched | Stage::Held) {
-            self.failed(CallError::Reset, None, true, clock);
+        if !matches!(self.stage, Stage::Watched | Stage::Held) {
+            return;
         }
+        match self.failed(CallError::Reset, None, true, clock) {
+            Some(Verdict::Stop(stop)) if stop.is_refusal() => self.stage = Stage::Refusing,
+            Some(Verdict::Retry(_) | Verdict::Stop(_)) | None => {}
+        }
+    }
+
+    /// Whether an attempt that leaves is to be refused.
+    pub(crate) fn refuses(&self) -> bool {
+        self.stage == Stage::Refusing
     }
 
     /// The answer is there that the application gets.
@@ -165,8 +174,10 @@ impl Calling {
             Stage::Open | Stage::Watched | Stage::Held => self.finally_answered(lines, stream),
             Stage::Failed => self.not_retried(),
             // A veto cannot stop a retry after silence, and this one was worth it.
-            Stage::Stopped if self.classify(lines) == Answer::Ok => self.succeeded(stream),
-            Stage::Ok | Stage::Stopped => {}
+            Stage::Stopped | Stage::Refusing if self.classify(lines) == Answer::Ok => {
+                self.succeeded(stream);
+            }
+            Stage::Ok | Stage::Stopped | Stage::Refusing => {}
         }
         if std::mem::take(&mut self.lent) {
             lines.headers.remove(&GRPC_STATUS);
@@ -176,7 +187,7 @@ impl Calling {
             call.hide_from_application(&mut lines.headers);
         }
         if let Some(shared) = stream.shared() {
-            self.put(shared);
+            self.put(shared, None);
         }
     }
 
@@ -197,7 +208,7 @@ impl Calling {
             call.hide_from_application(&mut lines.headers);
         }
         if let Some(shared) = stream.shared() {
-            self.put(shared);
+            self.put(shared, None);
         }
     }
 
@@ -208,6 +219,9 @@ impl Calling {
 
     /// The stream is over, however it ended.
     pub(crate) fn end(&mut self, stream: &impl Stream) {
+        if self.call.is_none() {
+            return;
+        }
         let flags = stream.response_flags().unwrap_or(0);
         match no_reply(flags).filter(|_| !caller_has_gone(flags)) {
             Some(NoReply::Failed(error)) if self.stage == Stage::Ok => {
@@ -222,7 +236,7 @@ impl Calling {
         if self.call.take().is_some()
             && let Some(shared) = stream.shared()
         {
-            self.put(shared);
+            self.put(shared, None);
         }
     }
 
@@ -314,8 +328,8 @@ impl Calling {
         self.stage = Stage::Stopped;
     }
 
-    /// Envoy has made attempts after the last one that was watched. The filter of an attempt that got
-    /// no answer cannot hand the call on to the next one.
+    /// Envoy has made attempts after the last one that was watched: where it left no place for the
+    /// call's number, or made the attempt before it was rid of the last one.
     fn note_unwatched(&mut self, stream: &impl Stream) {
         let made = stream.attempts().unwrap_or(0);
         if self.stage == Stage::Failed

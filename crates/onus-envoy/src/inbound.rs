@@ -6,7 +6,6 @@ use onus_agent::classify::{self, Answer};
 use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, trace_context};
 
 use crate::block::Lines;
-use crate::calls;
 use crate::hub::Service;
 use crate::records::Record;
 use crate::response_flags::caller_has_gone;
@@ -49,10 +48,9 @@ impl InboundFilter {
         let agent = self.service.agent();
         let mut lines = Lines::read(stream, Block::Request, self.service.more());
         let kind = classify::method_kind(&lines.method, &lines.headers);
-        let procedure = procedure(agent, &lines, kind, &stream.route());
+        let procedure = procedure(agent, &lines, kind, stream);
         let now = || stream.now();
         let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), now);
-        calls::clean(&mut lines.headers);
         let record =
             if inbound.arm().is_off() { None } else { self.file(&inbound, &mut lines, stream) };
         lines.write(stream);
@@ -64,11 +62,12 @@ impl InboundFilter {
     fn file(&self, inbound: &Inbound, lines: &mut Lines, stream: &impl Stream) -> Option<Record> {
         let headers = &lines.headers;
         let ids = self.service.ids().iter().filter_map(|id| id_of(headers, id));
-        let token = self.service.agent().file(inbound, ids, stream.now())?;
+        let now = stream.now();
+        let token = self.service.agent().file(inbound, ids, now)?;
         let (record, token) = match stream.shared() {
             None => (None, token),
             Some(shared) => {
-                let (record, token) = Record::open(shared, inbound, token)?;
+                let (record, token) = Record::open(shared, inbound, token, now)?;
                 (Some(record), token)
             }
         };
@@ -174,14 +173,14 @@ pub(crate) fn procedure(
     agent: &onus_agent::Agent,
     lines: &Lines,
     kind: MethodKind,
-    route: &str,
+    stream: &impl Stream,
 ) -> Procedure {
     let symbols = agent.symbols();
     match kind {
         MethodKind::Grpc => Procedure::grpc(symbols, lines.path_only()),
         MethodKind::Safe | MethodKind::Unsafe => {
-            let route = Some(route).filter(|route| !route.is_empty());
-            Procedure::http(symbols, &lines.method, route)
+            let route = Some(stream.route()).filter(|route| !route.is_empty());
+            Procedure::http(symbols, &lines.method, route.as_deref())
         }
     }
 }

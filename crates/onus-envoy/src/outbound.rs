@@ -14,7 +14,7 @@ use crate::calling::Calling;
 use crate::calls::{self, Announced};
 use crate::hub::Service;
 use crate::inbound::{id_of, procedure};
-use crate::records;
+use crate::records::{self, Read};
 use crate::stream::{Block, Stream};
 
 /// One call of the application beside this Envoy.
@@ -41,14 +41,14 @@ impl OutboundFilter {
         }
         let mut lines = Lines::read(stream, Block::Request, self.service.more());
         let token = trace_context::read_token(&lines.headers).filter(|_| !off);
-        let (agent, inbound) = self.inbound(token, &lines, stream);
+        let (agent, inbound, read) = self.inbound(token, &lines, stream);
         if !off {
             trace_context::remove_token(&mut lines.headers);
         }
         let kind = classify::method_kind(&lines.method, &lines.headers);
         let cluster = stream.cluster();
         let callee = self.service.callee(agent, &cluster);
-        let procedure = procedure(agent, &lines, kind, &stream.route());
+        let procedure = procedure(agent, &lines, kind, stream);
         let now = || stream.now();
         let edge = agent.edge(inbound.as_ref(), callee, procedure, now);
         let start = CallStart {
@@ -64,38 +64,44 @@ impl OutboundFilter {
         let may_retry = call.may_retry();
         let mut calling = Calling::new(call, kind, relay);
         if let Some(shared) = stream.shared()
-            && !calling.put(shared)
+            && !calling.put(shared, read)
         {
-            records::count_untied(shared);
+            records::note_untied(shared, stream.now());
         }
         if may_retry && self.service.may_hold(&cluster) {
             calling.let_hold();
         }
         let calling = Rc::new(RefCell::new(calling));
-        if may_retry {
-            self.announced = calls::announce(&calling, &mut lines.headers);
-        }
         lines.write(stream);
+        if may_retry {
+            self.announced = calls::announce(&calling);
+        }
+        if let Some(announced) = &self.announced {
+            stream.leave(announced.number());
+        }
         self.calling = Some(calling);
     }
 
-    /// The request that the call belongs to, by its token, else by an id that is certain.
+    /// The request that the call belongs to, by its token, else by an id that is certain; and its
+    /// record as it was read, where workers share no memory.
     fn inbound(
         &self,
         token: Option<Token>,
         lines: &Lines,
         stream: &impl Stream,
-    ) -> (&Arc<Agent>, Option<Inbound>) {
+    ) -> (&Arc<Agent>, Option<Inbound>, Option<Read>) {
         if let Some(shared) = stream.shared() {
             let agent = self.service.agent();
-            return (agent, token.and_then(|token| records::find(shared, agent, token)));
+            let found = token.and_then(|token| records::find(shared, agent, token));
+            let (inbound, read) = found.unzip();
+            return (agent, inbound, read);
         }
         if let Some((agent, inbound)) = token.and_then(|token| self.service.by_token(token)) {
-            return (agent, Some(inbound));
+            return (agent, Some(inbound), None);
         }
         let ids = self.service.ids().iter().filter_map(|name| id_of(&lines.headers, name));
         let inbound = ids.into_iter().find_map(|id| self.service.by_id(id));
-        (self.service.agent(), inbound)
+        (self.service.agent(), inbound, None)
     }
 
     /// The head of the answer is there that the application gets; `ends` if there is nothing more.

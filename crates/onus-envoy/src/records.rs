@@ -4,7 +4,7 @@
 //! were requests at the same time.
 
 use onus_agent::correlator::Token;
-use onus_agent::{Agent, Inbound, Relay};
+use onus_agent::{Agent, Inbound, Relay, Timestamp};
 
 use crate::stream::Shared;
 
@@ -13,14 +13,18 @@ use std::sync::Arc;
 /// How often two workers may meet at one key before one gives up; its call is then context-lost.
 const MEETINGS_MAX: u32 = 64;
 
-/// The key of the number of calls that could be tied to no request.
+/// The key of the time of the latest call that could be tied to no request.
 const UNTIED: &str = "onus.untied";
 
 /// The record of a request that this worker serves.
 pub(crate) struct Record {
-    token: Token,
-    untied_before: u64,
+    key: String,
+    opened: Timestamp,
+    len: usize,
+    /// Whether the calls in it have been taken over.
     adopted: bool,
+    /// Whether calls were put into it.
+    grown: bool,
 }
 
 impl Record {
@@ -29,11 +33,14 @@ impl Record {
         shared: &dyn Shared,
         inbound: &Inbound,
         token: Token,
+        now: Timestamp,
     ) -> Option<(Self, Token)> {
         let token = token.of_worker(shared.worker());
-        let record = Self { token, untied_before: untied(shared), adopted: false };
-        let filed = shared.set(&key(token), &inbound.record(token), 0);
-        filed.then_some((record, token))
+        let (key, bytes) = (key(token), inbound.record(token));
+        shared.set(&key, &bytes, 0).then(|| {
+            let (len, adopted, grown) = (bytes.len(), false, false);
+            (Self { key, opened: now, len, adopted, grown }, token)
+        })
     }
 
     /// Tells the request what other workers know of its calls, once. What was tied to no request
@@ -42,32 +49,52 @@ impl Record {
         if std::mem::replace(&mut self.adopted, true) {
             return;
         }
-        if failed && untied(shared) != self.untied_before {
+        if failed && untied(shared).is_some_and(|latest| latest >= self.opened) {
             inbound.untied_elsewhere();
         }
-        if let Some((record, _)) = shared.get(&key(self.token)) {
+        if let Some((record, _)) = shared.get(&self.key) {
+            self.grown = record.len() > self.len;
             inbound.adopt(&record);
         }
     }
 
-    /// The request is over.
+    /// The request is over. A record without calls stays until another request has its key: it is
+    /// small, and a call that comes late belongs to this request all the same.
     pub(crate) fn close(&self, shared: &dyn Shared) {
-        shared.set(&key(self.token), &[], 0);
+        if self.grown {
+            shared.set(&self.key, &[], 0);
+        }
     }
 }
 
+/// A record as it was read, and the number of its version.
+pub(crate) type Read = (Vec<u8>, u32);
+
 /// The request with this token, which any worker may serve.
-pub(crate) fn find(shared: &dyn Shared, agent: &Arc<Agent>, token: Token) -> Option<Inbound> {
-    let (record, _) = shared.get(&key(token))?;
-    agent.inbound_of_record(&record, token)
+pub(crate) fn find(
+    shared: &dyn Shared,
+    agent: &Arc<Agent>,
+    token: Token,
+) -> Option<(Inbound, Read)> {
+    let read = shared.get(&key(token))?;
+    Some((agent.inbound_of_record(&read.0, token)?, read))
 }
 
-/// Puts what a call came to into the record of its request; whether it is there.
-pub(crate) fn put(shared: &dyn Shared, token: Token, relay: &mut Relay) -> bool {
+/// Puts what a call came to into the record of its request; whether it is there. Who has `read` the
+/// record just now need not do so again.
+pub(crate) fn put(
+    shared: &dyn Shared,
+    token: Token,
+    relay: &mut Relay,
+    mut read: Option<Read>,
+) -> bool {
+    let key = key(token);
     for _ in 0..MEETINGS_MAX {
-        let Some((latest, version)) = shared.get(&key(token)) else { return false };
+        let Some((latest, version)) = read.take().or_else(|| shared.get(&key)) else {
+            return false;
+        };
         let Some((record, placed)) = relay.put(&latest) else { return false };
-        if shared.set(&key(token), &record, version) {
+        if shared.set(&key, &record, version) {
             relay.placed(placed);
             return true;
         }
@@ -75,23 +102,15 @@ pub(crate) fn put(shared: &dyn Shared, token: Token, relay: &mut Relay) -> bool 
     false
 }
 
-/// A call could be tied to no request, whoever serves it.
-pub(crate) fn count_untied(shared: &dyn Shared) {
-    for _ in 0..MEETINGS_MAX {
-        let (bytes, version) = shared.get(UNTIED).unwrap_or_default();
-        let count = number(&bytes).wrapping_add(1);
-        if shared.set(UNTIED, &count.to_le_bytes(), version) {
-            return;
-        }
-    }
+/// A call could be tied to no request, whoever serves it. Workers share the clock, so whoever is last
+/// is right but for the time that a call of Envoy takes.
+pub(crate) fn note_untied(shared: &dyn Shared, now: Timestamp) {
+    shared.set(UNTIED, &now.as_nanos().to_le_bytes(), 0);
 }
 
-fn untied(shared: &dyn Shared) -> u64 {
-    shared.get(UNTIED).map_or(0, |(bytes, _)| number(&bytes))
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    bytes.try_into().map_or(0, u64::from_le_bytes)
+fn untied(shared: &dyn Shared) -> Option<Timestamp> {
+    let (bytes, _) = shared.get(UNTIED)?;
+    Some(Timestamp::from_nanos(u64::from_le_bytes(bytes.try_into().ok()?)))
 }
 
 fn key(token: Token) -> String {

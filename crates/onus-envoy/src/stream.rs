@@ -9,6 +9,9 @@ pub trait Stream: Clock {
     /// Shows every line of a header block, in order; names are in lower case.
     fn each_line(&self, block: Block, each: &mut dyn FnMut(&[u8], &[u8]));
 
+    /// Adds a line of a name that the block does not have: no line need be looked for.
+    fn add(&mut self, block: Block, name: &str, value: &[u8]);
+
     /// Puts one line in place of all of that name.
     fn set(&mut self, block: Block, name: &str, value: &[u8]);
 
@@ -30,6 +33,17 @@ pub trait Stream: Clock {
 
     /// The response flags, as bits; `None` where this Envoy does not say.
     fn response_flags(&self) -> Option<u64>;
+
+    /// Leaves a number for the filters of this call's attempts, once; nothing where Envoy has no place
+    /// for it.
+    fn leave(&mut self, number: u64);
+
+    /// What was left for the filters of this call's attempts.
+    fn left(&self) -> Option<u64>;
+
+    /// Answers this attempt in place of the callee with a 503 that says why, and is not retried; whether
+    /// this Envoy can.
+    fn refuse(&mut self, why: &str) -> bool;
 
     /// The table of bytes that all workers share; `None` where they share memory.
     fn shared(&self) -> Option<&dyn Shared>;

@@ -31,7 +31,7 @@ pub(crate) struct Environment {
 impl Environment {
     pub(crate) fn of(programs: &Programs, options: &PeersOptions) -> Self {
         let commit = options.commit.clone();
-        let said = |program: &Option<PathBuf>, argument: &str| match program {
+        let said = |program: Option<&PathBuf>, argument: &str| match program {
             Some(program) => version(program, argument),
             None => "skipped: not there".to_owned(),
         };
@@ -46,9 +46,9 @@ impl Environment {
             allocator: allocator(&programs.onus),
             versions: vec![
                 ("Onus", version(&programs.onus, "--version")),
-                ("Envoy", said(&programs.envoy, "--version")),
-                ("HAProxy", said(&programs.haproxy, "-v")),
-                ("nginx", said(&programs.nginx, "-v")),
+                ("Envoy", said(programs.envoy.as_ref().map(|envoy| &envoy.program), "--version")),
+                ("HAProxy", said(programs.haproxy.as_ref(), "-v")),
+                ("nginx", said(programs.nginx.as_ref(), "-v")),
                 ("rustc", said_by("rustc", &["--version"])),
             ],
         }

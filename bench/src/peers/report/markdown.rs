@@ -69,7 +69,7 @@ fn bars(text: &mut String, report: &Report) {
         "\n## Bars\n\nThe median of the rounds' ratios, with the least and the greatest.\n\n\
          | | found | at most | aim | |\n|---|---|---|---|---|\n"
     );
-    for row in &report.bars {
+    for row in report.bars.iter().filter(|row| row.is_asked) {
         let verdict = word(row.verdict);
         let noisy = if report.is_judged() || row.found.is_none() { "" } else { ", not judged" };
         let aim = row.aim.map_or_else(String::new, |aim| format!("{aim:.2}"));
@@ -79,6 +79,10 @@ fn bars(text: &mut String, report: &Report) {
             "| {} | {found} | {:.2} | {aim} | {verdict}{noisy} |",
             row.name, row.most
         );
+    }
+    if report.memory.is_empty() && report.chain.is_none() {
+        // Requests only.
+        return;
     }
     for (name, found, most, verdict) in report.memory_rows() {
         let found = found.map_or_else(String::new, |found| format!("{found:.1}"));

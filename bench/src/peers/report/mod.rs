@@ -45,6 +45,9 @@ pub(crate) struct BarRow {
     pub(crate) most: f64,
     pub(crate) aim: Option<f64>,
     pub(crate) verdict: Verdict,
+    /// Whether both subjects were asked for this.
+    #[serde(skip)]
+    pub(crate) is_asked: bool,
 }
 
 /// What a subject did at a work, over all rounds.
@@ -82,7 +85,7 @@ impl Report {
             seconds: options.seconds,
             seed: options.seed,
             standings,
-            bars: BARS.iter().map(|bar| bar_row(&samples, bar)).collect(),
+            bars: BARS.iter().map(|bar| bar_row(&samples, bar, options)).collect(),
             rows: cells.into_iter().map(|cell| row(&samples, cell)).collect(),
             memory: Vec::new(),
             chain: None,
@@ -150,10 +153,14 @@ pub(crate) fn ratio(rounds: &Rounds, bar: &Bar) -> Option<Spread> {
     ratios(rounds.iter().map(pair))
 }
 
-fn bar_row(rounds: &Rounds, bar: &Bar) -> BarRow {
+fn bar_row(rounds: &Rounds, bar: &Bar, options: &PeersOptions) -> BarRow {
+    let (works, subjects) = (options.works(), options.subjects());
+    let cells = [bar.of, bar.against];
+    let is_asked =
+        cells.iter().all(|(work, subject)| works.contains(work) && subjects.contains(subject));
     let found = ratio(rounds, bar);
     let verdict = verdict(found.map(|found| found.median), bar.most, bar.aim);
-    BarRow { name: bar.name, found, most: bar.most, aim: bar.aim, verdict }
+    BarRow { name: bar.name, found, most: bar.most, aim: bar.aim, verdict, is_asked }
 }
 
 fn row(rounds: &Rounds, cell: Cell) -> Row {

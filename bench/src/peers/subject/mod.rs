@@ -1,6 +1,7 @@
 //! What is measured: programs between the load and the backend.
 
 mod envoy;
+mod filters;
 mod floors;
 mod haproxy;
 mod nginx;
@@ -15,6 +16,8 @@ use serde::{Serialize, Serializer};
 use super::connection::Protocol;
 use super::process::child::Process;
 
+pub(crate) use self::envoy::Envoy;
+pub(crate) use self::filters::Filters;
 pub(crate) use self::onus::{Mode, Sidecar};
 
 /// What is measured.
@@ -33,12 +36,17 @@ pub(crate) enum Subject {
     /// Onus between an application and its callee, mode enforce.
     OnusOutbound,
     Envoy,
+    /// The same in another process, for how much two that are equal differ.
+    EnvoyAgain,
+    /// The same with filters.
+    EnvoyWith(Filters),
     Haproxy,
     Nginx,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Self; 9] = [
+    /// Who is compared as a sidecar.
+    pub(crate) const PEERS: [Self; 9] = [
         Self::Direct,
         Self::Splice,
         Self::Bare,
@@ -50,6 +58,22 @@ impl Subject {
         Self::Nginx,
     ];
 
+    /// Who is compared to know what filters cost an Envoy.
+    const FILTERS: [Self; 8] = [
+        Self::EnvoyAgain,
+        Self::EnvoyWith(Filters::EmptyModule),
+        Self::EnvoyWith(Filters::ModuleInbound),
+        Self::EnvoyWith(Filters::ModuleOutbound),
+        Self::EnvoyWith(Filters::ModuleAttempts),
+        Self::EnvoyWith(Filters::EmptyPlugin),
+        Self::EnvoyWith(Filters::PluginInbound),
+        Self::EnvoyWith(Filters::PluginOutbound),
+    ];
+
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Self::PEERS.into_iter().chain(Self::FILTERS)
+    }
+
     /// By which it is chosen, and found in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -60,8 +84,33 @@ impl Subject {
             Self::OnusOff => "onus-off",
             Self::OnusOutbound => "onus-outbound",
             Self::Envoy => "envoy",
+            Self::EnvoyAgain => "envoy-again",
+            Self::EnvoyWith(Filters::EmptyModule) => "empty-module",
+            Self::EnvoyWith(Filters::ModuleInbound) => "module-inbound",
+            Self::EnvoyWith(Filters::ModuleOutbound) => "module-outbound",
+            Self::EnvoyWith(Filters::ModuleAttempts) => "module-attempts",
+            Self::EnvoyWith(Filters::EmptyPlugin) => "empty-plugin",
+            Self::EnvoyWith(Filters::PluginInbound) => "plugin-inbound",
+            Self::EnvoyWith(Filters::PluginOutbound) => "plugin-outbound",
             Self::Haproxy => "haproxy",
             Self::Nginx => "nginx",
+        }
+    }
+
+    /// The filters of an Envoy that has some.
+    fn filters(self) -> Option<Filters> {
+        match self {
+            Self::EnvoyWith(filters) => Some(filters),
+            Self::Direct
+            | Self::Splice
+            | Self::Bare
+            | Self::Onus
+            | Self::OnusOff
+            | Self::OnusOutbound
+            | Self::Envoy
+            | Self::EnvoyAgain
+            | Self::Haproxy
+            | Self::Nginx => None,
         }
     }
 
@@ -78,6 +127,8 @@ impl Subject {
                 | Self::OnusOff
                 | Self::OnusOutbound
                 | Self::Envoy
+                | Self::EnvoyAgain
+                | Self::EnvoyWith(_)
                 | Self::Haproxy
                 | Self::Nginx,
                 Protocol::Http1 | Protocol::Http2,
@@ -97,7 +148,7 @@ impl Serialize for Subject {
 pub(crate) struct Programs {
     pub(crate) itself: PathBuf,
     pub(crate) onus: PathBuf,
-    pub(crate) envoy: Option<PathBuf>,
+    pub(crate) envoy: Option<Envoy>,
     pub(crate) haproxy: Option<PathBuf>,
     pub(crate) nginx: Option<PathBuf>,
 }
@@ -141,8 +192,11 @@ pub(crate) async fn start(
             Some(onus::inbound("onus-off", onus, Mode::Off, backend, folder).await?)
         }
         Subject::OnusOutbound => Some(onus::outbound(onus, backend, folder).await?),
-        Subject::Envoy => match envoy {
-            Some(program) => Some(envoy::start(program, backend, folder).await?),
+        Subject::Envoy | Subject::EnvoyAgain | Subject::EnvoyWith(_) => match envoy {
+            Some(envoy) => {
+                let (name, filters) = (subject.name(), subject.filters());
+                Some(envoy::start(name, envoy, filters, backend, folder).await?)
+            }
             None => None,
         },
         Subject::Haproxy => match haproxy {

@@ -214,9 +214,15 @@ impl Sidecar<'_> {
             r"  - name: {name}
     connect_timeout: 1s
     type: STATIC
-    load_assignment: {{cluster_name: {name}, endpoints: [{{lb_endpoints: [{{endpoint: {{address: {address}}}}}]}}]}}
+{breakers}    load_assignment: {{cluster_name: {name}, endpoints: [{{lb_endpoints: [{{endpoint: {{address: {address}}}}}]}}]}}
 {http2}",
             address = socket(address),
+            // Envoy refuses a fourth retry at a time, and one that is old does not tell.
+            breakers = if self.old {
+                "    circuit_breakers: {thresholds: [{max_retries: 100}]}\n"
+            } else {
+                ""
+            },
         )
     }
 }

@@ -125,7 +125,7 @@ impl Drop for Envoy {
 }
 
 /// A test is skipped for want of something, unless it must not be.
-fn missing(test: &str, what: &str, from: &str) {
+pub(crate) fn missing(test: &str, what: &str, from: &str) {
     let required = std::env::var("ONUS_PEERS").is_ok_and(|peers| peers == "required");
     assert!(!required, "{test} needs {what}: run `{from}`");
     // Not by `println!`, which is shown of failed tests only.

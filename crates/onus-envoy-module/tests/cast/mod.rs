@@ -9,5 +9,5 @@ mod http;
 pub(crate) use app::{App, CONTEXT, Plan};
 pub(crate) use chain::{Chain, Setup};
 pub(crate) use config::{Filters, Retries, Sidecar};
-pub(crate) use envoy::{Envoy, command, module_dir, plugin, scratch, until};
+pub(crate) use envoy::{Envoy, command, missing, module_dir, plugin, scratch, until};
 pub(crate) use http::{Client, Protocol, Seen};

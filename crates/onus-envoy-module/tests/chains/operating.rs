@@ -1,6 +1,7 @@
 //! What operators see and do: counters, switches, faults.
 
 use std::fs;
+use std::path::Path;
 
 use crate::cast::{App, Chain, Client, Envoy, Filters, Protocol, Retries, Sidecar, scratch, until};
 
@@ -112,12 +113,26 @@ async fn a_fault_in_a_hook_costs_no_request() {
 #[tokio::test]
 async fn a_new_configuration_under_load_costs_no_request() {
     let Some(binary) = Envoy::binary("a_new_configuration_under_load") else { return };
+    configured_anew(&binary, Filters::module).await;
+}
+
+#[tokio::test]
+async fn a_new_configuration_switches_the_plugin_while_envoy_runs() {
+    let Some(binary) = Envoy::binary_and_plugin("a_new_configuration_switches_the_plugin") else {
+        return;
+    };
+    configured_anew(&binary, Filters::Wasm).await;
+}
+
+/// The listeners of an Envoy under load, in a file, change to filters in other modes, and to one that
+/// cannot be meant.
+async fn configured_anew(binary: &Path, filters: fn(&'static str) -> Filters) {
     let dir = scratch();
     fs::create_dir_all(&dir).unwrap();
     let file = dir.join("listeners.yaml");
     let app = App::failing(Protocol::Http1).await;
-    let put = |mode: &str| {
-        let filters = Filters::module(mode);
+    let put = |mode: &'static str| {
+        let filters = filters(mode);
         let sidecar = Sidecar {
             service: "a",
             protocol: Protocol::Http1,
@@ -134,7 +149,7 @@ async fn a_new_configuration_under_load_costs_no_request() {
         sidecar.yaml_watching(&file)
     };
     let config = put("observe");
-    let envoy = Envoy::start(&binary, &config).await;
+    let envoy = Envoy::start(binary, &config).await;
     let to = envoy.port("inbound");
     let client = Client::new(Protocol::Http1);
     let mut claims = Vec::new();

@@ -11,6 +11,8 @@ use onus_conformance::tree::{Node, RetriesBy, TreeEdge};
 use onus_core::EdgeClass;
 use serde_json::{Value, json};
 
+use super::cutter::{self, Cutter};
+
 /// Which callee a call is for.
 pub(super) const CALLEE: &str = "x-callee";
 /// Which application a request is for.
@@ -22,7 +24,7 @@ pub(super) fn node(vector: &TreeVector, name: &str) -> String {
     format!("{}/{name}", vector.name.replace(|c: char| !c.is_ascii_alphanumeric(), "-"))
 }
 
-/// The configuration for these trees.
+/// The configuration for these trees. Where answers get lost, what loses them is started.
 pub(super) fn of_trees<'a>(
     trees: impl Iterator<Item = &'a TreeVector>,
     applications: SocketAddr,
@@ -35,8 +37,15 @@ pub(super) fn of_trees<'a>(
         roots.push(route(&root, &Value::Null));
         for (place, (name, callees)) in vector.calls().into_iter().enumerate() {
             let id = node(vector, name);
-            let socket = json!({"pipe": {"path": dir.join(format!("{tree}.{place}"))}});
-            clusters.push(cluster(&id, &socket));
+            let path = dir.join(format!("{tree}.{place}"));
+            let socket = json!({"pipe": {"path": path}});
+            if cutter::cuts(vector, name) {
+                let before = dir.join(format!("{tree}.{place}.cut"));
+                clusters.push(cluster(&id, &json!({"pipe": {"path": before}})));
+                Cutter::start(before, path, vector, name);
+            } else {
+                clusters.push(cluster(&id, &socket));
+            }
             let service = Service::new(vector, name, &callees, dir);
             let to_application = json!({
                 "match": {"prefix": "/"},
@@ -160,7 +169,7 @@ fn retry_policy(node: &Node, edge: &TreeEdge) -> Value {
         0 => Value::Null,
         retries => json!({
             "num_retries": retries,
-            "retry_on": format!("retriable-status-codes{blind}"),
+            "retry_on": format!("retriable-status-codes,reset{blind}"),
             "retriable_status_codes": codes,
             "retry_back_off": {"base_interval": "0.001s", "max_interval": "0.002s"},
         }),

@@ -1,5 +1,6 @@
 //! Files that people start from, and the library itself.
 
 mod examples;
+mod istio_schemas;
 mod library;
 mod manifests;

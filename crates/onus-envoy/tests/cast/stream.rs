@@ -24,6 +24,10 @@ pub(crate) struct Played {
     pub(crate) flags: Option<u64>,
     pub(crate) now: Timestamp,
     pub(crate) bits: Cell<u64>,
+    /// What was left for the filters of attempts.
+    pub(crate) left: Option<u64>,
+    /// Why an attempt was refused.
+    pub(crate) refused: Option<String>,
     /// What workers share, where they share no memory.
     pub(crate) table: Option<Table>,
     /// Blocks that were written to, by how often.
@@ -73,6 +77,14 @@ impl Stream for Played {
         }
     }
 
+    fn add(&mut self, block: Block, name: &str, value: &[u8]) {
+        self.count(block);
+        let name: HeaderName = name.parse().unwrap();
+        let block = self.block(block);
+        assert!(!block.contains_key(&name), "{name} is there already");
+        block.insert(name, HeaderValue::from_bytes(value).unwrap());
+    }
+
     fn set(&mut self, block: Block, name: &str, value: &[u8]) {
         self.count(block);
         let name: HeaderName = name.parse().unwrap();
@@ -102,6 +114,20 @@ impl Stream for Played {
 
     fn response_flags(&self) -> Option<u64> {
         self.flags
+    }
+
+    fn leave(&mut self, number: u64) {
+        assert_eq!(self.left, None, "Envoy takes it once");
+        self.left = Some(number);
+    }
+
+    fn left(&self) -> Option<u64> {
+        self.left
+    }
+
+    fn refuse(&mut self, why: &str) -> bool {
+        self.refused = Some(why.to_owned());
+        true
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -1,15 +1,16 @@
 //! The table of bytes that workers share, as a test plays it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use onus_envoy::Shared;
+use onus_envoy::{Shared, Timestamp};
 
 /// One worker's view of the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     bytes: Rc<RefCell<BTreeMap<String, Version>>>,
+    clock: Rc<Cell<u64>>,
     worker: u16,
 }
 
@@ -20,6 +21,12 @@ impl Table {
     /// The same table, as another worker sees it.
     pub(crate) fn of_worker(&self, worker: u16) -> Self {
         Self { worker, ..self.clone() }
+    }
+
+    /// The time that all workers share: each look is later than the last one.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.set(self.clock.get() + 1);
+        Timestamp::from_nanos(self.clock.get())
     }
 
     /// How many keys there are, and how many bytes under them.

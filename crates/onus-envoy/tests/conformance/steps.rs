@@ -187,9 +187,9 @@ impl<'a> Stage<'a> {
         let (service, now) = (self.service.clone(), self.now);
         let made = self.made(call);
         made.stream.now = now;
-        if made.stream.request.contains_key("onus-call") {
+        if made.stream.left.is_some() {
             let mut attempt = AttemptFilter::new(service);
-            attempt.on_request(&mut made.stream, true);
+            let _ = attempt.on_request(&mut made.stream, true);
             made.attempt = Some(attempt);
         }
         let marked = wire::is_marked(&made.stream.request);
@@ -257,11 +257,6 @@ impl<'a> Stage<'a> {
         let stopped = self.stopped_since(&before);
         let goes_on = matches!(step.then, Then::Retry | Then::Probe);
         if goes_on && stopped == Observation::nothing() {
-            let made = self.made(Some(&name));
-            // After silence the next attempt is not watched; the vector's would be.
-            if !made.stream.request.contains_key("onus-call") {
-                return Err("watches no attempt after one without an answer".into());
-            }
             // Whether a retry is a probe is seen by nobody but the counters.
             let probed = step.then == Then::Probe;
             let retried = [Fact::Then(Then::Retry)].into();

@@ -193,7 +193,7 @@ impl Mesh<'_> {
             let mut filter = service.filter(|_| watches).cloned().map(AttemptFilter::new);
             // Each attempt has the head of the stream, and what is changed there stays.
             if let Some(filter) = &mut filter {
-                filter.on_request(stream, true);
+                let _ = filter.on_request(stream, true);
             }
             let mut head = stream.request.clone();
             if attempt > 1 {

@@ -1,5 +1,7 @@
 //! Calls through the outbound filter, and what the claim of their request makes of them.
 
+use onus_envoy::{AttemptFilter, Head};
+
 use super::{Calling, Serving, enforcing, line, service};
 
 /// Envoy's flags.
@@ -124,5 +126,28 @@ fn the_mark_goes_on_to_calls_and_from_nowhere_else() {
         assert_eq!(line(&serving.stream.request, "onus-mark"), "", "not for the application");
         let calling = Calling::of(&service, serving.state());
         assert_eq!(line(&calling.stream.request, "onus-mark"), mark);
+    }
+}
+
+#[test]
+fn an_attempt_after_silence_is_refused_where_the_verdict_was() {
+    // [decide-11]
+    for (attempts, refused) in [(1, None), (2, Some("onus: no retry after silence"))] {
+        // One attempt is no policy of Onus's: it refuses nothing.
+        let service = service(&format!(
+            r#"{{"service": "a", "mode": "enforce", "callees": {{"b": {{"retry": {{
+                "attempts": {attempts}, "gate": false, "probes": false}}}}}}}}"#
+        ));
+        let serving = Serving::of(&service, &[]);
+        let state = [("tracestate", serving.state())];
+        let mut calling = Calling::with(&service, "GET", &state, true);
+        // What Envoy's policy makes; Onus allows one retry.
+        for (number, expected) in [(1, None), (2, None), (3, refused)] {
+            let mut attempt = AttemptFilter::new(service.clone());
+            let head = attempt.on_request(&mut calling.stream, true);
+            assert_eq!(calling.stream.refused.as_deref(), expected, "attempt {number}");
+            assert_eq!(head == Head::Held, expected.is_some(), "attempt {number}");
+            attempt.on_end(&calling.stream);
+        }
     }
 }
