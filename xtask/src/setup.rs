@@ -84,26 +84,26 @@ fn python_tools() -> Result<(), Failure> {
 
 /// What programs for Node need, as a lock file has it. Node itself is the system's.
 struct NodeModules {
+    step: &'static str,
     /// The folder below `target/peers` that gets them.
     folder: &'static str,
     /// Where the lock file is.
     files: &'static str,
-    /// Which tests need them.
-    tests: &'static str,
+    hint: &'static str,
 }
 
 fn node_modules(modules: &NodeModules) -> Result<(), Failure> {
-    let NodeModules { folder: name, files, tests } = modules;
-    let (folder, files) = (peers_dir().join(name), root().join(files));
+    let NodeModules { step, folder, files, hint } = *modules;
+    let (folder, files) = (peers_dir().join(folder), root().join(files));
     let lock = |folder: &Path| fs::read_to_string(folder.join("package-lock.json")).ok();
     // npm writes what it has installed last of all.
     let is_there = folder.join("node_modules/.package-lock.json").exists();
     if is_there && lock(&folder) == lock(&files) {
-        say(&format!("setup: node modules for {name} are up to date"));
+        say(&format!("{step} are up to date"));
         return Ok(());
     }
     if !installed("npm") {
-        say(&format!("setup: node modules for {name}: there is no npm; {tests} are skipped"));
+        say(&format!("{step}: there is no npm; tests that need them are skipped"));
         return Ok(());
     }
     let failed = |error| Failure::File { path: folder.clone(), error };
@@ -113,10 +113,7 @@ fn node_modules(modules: &NodeModules) -> Result<(), Failure> {
     }
     // Nothing in it is compiled, so nothing has to run.
     let install = "ci --silent --ignore-scripts --no-audit --no-fund --prefix";
-    Step::new(&format!("setup: node modules for {name}"), "npm", install)
-        .arg(&folder)
-        .hint(&format!("\nOnly {tests} need them. Plain `cargo test` does not."))
-        .run()
+    Step::new(step, "npm", install).arg(&folder).hint(hint).run()
 }
 
 /// Prometheus, with promtool: a peer in tests. Debian has it prebuilt; the package is unpacked and
@@ -188,15 +185,16 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
 
 const NODE_MODULES: &[NodeModules] = &[
     NodeModules {
+        step: "setup: modules of applications in Node",
         folder: "node",
         files: "crates/onus-cli/tests/sidecar/apps",
-        tests: "tests with applications in Node",
+        hint: "\nOnly tests with such applications need them. Plain `cargo test` does not.",
     },
-    // The schemas of Istio's own definitions, as programs.
     NodeModules {
+        step: "setup: schemas of Istio",
         folder: "istio",
         files: "crates/onus-envoy-module/tests/files/istio",
-        tests: "tests of the manifests for Istio",
+        hint: "\nOnly tests of the manifests need them. Plain `cargo test` does not.",
     },
 ];
 
