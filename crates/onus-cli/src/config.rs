@@ -7,14 +7,21 @@ use onus_analysis::{AnalysisConfig, AnalysisFile, ConfigError};
 use onus_proxy::{ConfigFile, ProxyConfig, ProxyConfigError};
 
 use crate::cli::{ConfigCommand, ConfigOptions, Whose};
+use crate::exit::{Exit, Refused};
+use crate::import;
 
 /// Checks, shows or explains a configuration.
-pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<()> {
+pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<Exit> {
     let text = match (&options.command, options.of) {
         (ConfigCommand::Validate { file }, Whose::Proxy) => shown(file).map(|_| String::new())?,
         (ConfigCommand::Show { file }, Whose::Proxy) => shown(file)?,
         (ConfigCommand::Example, Whose::Proxy) => ConfigFile::example().to_owned(),
         (ConfigCommand::Schema, Whose::Proxy) => ConfigFile::schema(),
+        (ConfigCommand::Import(options), Whose::Proxy) => return import::run(options),
+        (ConfigCommand::Import(_), Whose::Analysis) => {
+            let says = "there is nothing to import for the analysis".to_owned();
+            return Err(Refused(says).into());
+        }
         (ConfigCommand::Validate { file }, Whose::Analysis) => {
             shown_of_analysis(file).map(|_| String::new())?
         }
@@ -22,7 +29,8 @@ pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<()> {
         (ConfigCommand::Example, Whose::Analysis) => AnalysisFile::example().to_owned(),
         (ConfigCommand::Schema, Whose::Analysis) => AnalysisFile::schema(),
     };
-    Ok(anstream::stdout().write_all(text.as_bytes())?)
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(Exit::Done)
 }
 
 fn shown(file: &Path) -> Result<String, ProxyConfigError> {

@@ -13,6 +13,7 @@ mod demo;
 mod exit;
 mod files;
 mod graphs;
+mod import;
 mod levers;
 mod logging;
 mod model;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     logging::start(matches!(cli.command, Command::Proxy(_)));
     let result = match cli.command {
-        Command::Config(options) => config::run(&options).map(|()| Exit::Done),
+        Command::Config(options) => config::run(&options),
         Command::Demo(options) => demo::run(&options).map(|()| Exit::Done),
         Command::Model(options) => model::run(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),

@@ -27,7 +27,10 @@ mod stream;
 mod tls;
 mod tunnel;
 
-pub use crate::config::{ConfigFile, ProxyConfig, ProxyConfigError};
+pub use crate::config::{
+    BudgetFile, ConfigFile, DeclaredFile, Errors, Like, MadeBy, ProxyConfig, ProxyConfigError,
+    RetryFile, Span,
+};
 pub use crate::proxy::{Proxy, StartError};
 pub use crate::run::{RunError, run};
 pub use crate::tls::TlsError;
