@@ -25,6 +25,7 @@ mod radius;
 mod report;
 mod simulate;
 mod table;
+mod tail;
 mod traces;
 
 use std::process::ExitCode;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Command::Graph(options) => analysis::graph(&options).map(|()| Exit::Done),
         Command::Report(options) => report::run(&options).map(|()| Exit::Done),
         Command::Check(options) => check::run(&options),
+        Command::Tail(options) => tail::run(&options).map(|()| Exit::Done),
         Command::Proxy(options) => proxy::run(&options).map(|()| Exit::Done),
     };
     Exit::from_result(result).into()

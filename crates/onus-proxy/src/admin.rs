@@ -5,21 +5,22 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body::Body as _;
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use onus::prometheus_client::encoding::text::encode;
 use onus::prometheus_client::registry::Registry;
 use onus::{EdgeView, Source, Switches};
 use serde::Serialize;
 
-use crate::answer::AnswerBody;
 use crate::listener::Front;
 use crate::metrics::Families;
 use crate::proxy::State;
+use crate::tail::{Filter, Lines, READERS_MAX};
 
 /// The admin interface.
 #[derive(Clone)]
@@ -28,7 +29,15 @@ pub(crate) struct Admin {
     registry: Arc<Registry>,
 }
 
-type Answer = Response<AnswerBody<Incoming>>;
+type Answer = Response<AdminBody>;
+
+/// The body of an answer.
+pub(crate) enum AdminBody {
+    /// A document, until it is sent.
+    Whole(Option<Bytes>),
+    /// The access log while it happens.
+    Lines(Box<Lines>),
+}
 
 impl Admin {
     pub(crate) fn new(state: &Arc<State>) -> Self {
@@ -59,6 +68,20 @@ impl Admin {
         json(&Edges { service: self.state.onus.agent().service(), edges })
     }
 
+    fn tail(&self, query: &str) -> Answer {
+        let filter = match Filter::parse(query) {
+            Ok(filter) => filter,
+            Err(detail) => return problem(StatusCode::BAD_REQUEST, &detail),
+        };
+        let Some(lines) = self.state.log.follow(filter) else {
+            let detail = format!("{READERS_MAX} read the access log already");
+            return problem(StatusCode::SERVICE_UNAVAILABLE, &detail);
+        };
+        let mut answer = Response::new(AdminBody::Lines(Box::new(lines)));
+        answer.headers_mut().insert(CONTENT_TYPE, LINES);
+        answer
+    }
+
     async fn switch(&self, request: Request<Incoming>) -> Answer {
         // A page in somebody's browser can send text to this port, but not text of this type.
         if request.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != SWITCHES) {
@@ -79,7 +102,7 @@ impl Admin {
 }
 
 impl Front for Admin {
-    type Body = AnswerBody<Incoming>;
+    type Body = AdminBody;
 
     async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -89,11 +112,45 @@ impl Front for Admin {
             "/readyz" if is_get => self.ready(),
             "/metrics" if is_get => self.metrics(),
             "/api/v1/edges" if is_get => self.edges(),
+            "/api/v1/tail" if *request.method() == Method::GET => {
+                self.tail(request.uri().query().unwrap_or_default())
+            }
             "/version" if is_get => json(&Version { version: env!("CARGO_PKG_VERSION") }),
             "/api/v1/switches" | "/livez" | "/readyz" | "/metrics" | "/api/v1/edges"
-            | "/version" => problem(StatusCode::METHOD_NOT_ALLOWED, "another method is meant"),
+            | "/api/v1/tail" | "/version" => {
+                problem(StatusCode::METHOD_NOT_ALLOWED, "another method is meant")
+            }
             path => problem(StatusCode::NOT_FOUND, &format!("nothing is at {path}")),
         })
+    }
+}
+
+impl http_body::Body for AdminBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Lines(lines) => Pin::new(lines).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(text) => text.is_none(),
+            Self::Lines(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Lines(_) => SizeHint::default(),
+        }
     }
 }
 
@@ -157,7 +214,7 @@ struct Problem<'a> {
 }
 
 fn answer(status: StatusCode, kind: HeaderValue, text: String) -> Answer {
-    let mut answer = Response::new(AnswerBody::Own { text: Some(text.into()) });
+    let mut answer = Response::new(AdminBody::Whole(Some(text.into())));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer
@@ -195,6 +252,7 @@ async fn read(mut body: Incoming) -> Option<String> {
 const TEXT_MAX: usize = 4096;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 const SWITCHES: &str = "application/yaml";

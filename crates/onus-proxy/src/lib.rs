@@ -24,6 +24,7 @@ mod request;
 mod routes;
 mod run;
 mod stream;
+mod tail;
 mod tls;
 mod tunnel;
 

@@ -20,6 +20,7 @@ use crate::passing::Passing;
 use crate::pool::{Dial, Pool, PoolBody, PoolErrors, PoolView};
 use crate::proxy::State;
 use crate::request::refuse_ambiguous;
+use crate::tail::AccessLog;
 use crate::tls::ClientTls;
 
 /// A callee: the outbound layer around the connections to it.
@@ -44,6 +45,7 @@ impl Callees {
     pub(crate) fn of(
         config: &ProxyConfig,
         onus: &Onus,
+        log: &Arc<AccessLog>,
         before: Option<(&ProxyConfig, &Self)>,
     ) -> Result<Self, ProxyConfigError> {
         let limits = config.pool_limits();
@@ -58,7 +60,7 @@ impl Callees {
                     let dial = Dial { timeout: limits.connect, tls: tls.clone() };
                     let (target, replay) = (callee.target.clone(), onus.replay_limits().clone());
                     let (name, protocol) = (&callee.name, callee.protocol);
-                    (Pool::new(name, target, protocol, dial, limits, replay), tls)
+                    (Pool::new(name, log, target, protocol, dial, limits, replay), tls)
                 }
             };
             let layer = onus.outbound(&callee.name).across(config.correlation.clone()).trails();

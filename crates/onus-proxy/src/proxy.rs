@@ -23,6 +23,7 @@ use crate::inbound::Inbound;
 use crate::listener::{self, Front, ListenerCounts, Stage};
 use crate::outbound::{Callees, Outbound};
 use crate::pool::{Dial, Pool, Target};
+use crate::tail::AccessLog;
 use crate::tls::ServerTls;
 
 /// A proxy that runs, until it is dropped.
@@ -38,6 +39,7 @@ pub struct Proxy {
 /// What all parts of a proxy share.
 pub(crate) struct State {
     pub(crate) onus: Onus,
+    pub(crate) log: Arc<AccessLog>,
     pub(crate) config: ArcSwap<ProxyConfig>,
     pub(crate) callees: ArcSwap<Callees>,
     pub(crate) app: Pool<Incoming>,
@@ -116,11 +118,14 @@ impl Proxy {
         let limits = config.pool_limits();
         let dial = Dial { timeout: limits.connect, tls: None };
         let (target, protocol) = (config.app.clone(), config.app_protocol);
-        let app = Pool::new("app", target, protocol, dial, limits, onus.replay_limits().clone());
+        let log = AccessLog::new(onus.agent().service());
+        let replay = onus.replay_limits().clone();
+        let app = Pool::new("app", &log, target, protocol, dial, limits, replay);
         let state = Arc::new(State {
-            callees: ArcSwap::from_pointee(Callees::of(config, &onus, None)?),
+            callees: ArcSwap::from_pointee(Callees::of(config, &onus, &log, None)?),
             config: ArcSwap::from_pointee(config.clone()),
             onus,
+            log,
             app,
             inbound: Arc::default(),
             outbound: Arc::default(),
@@ -197,7 +202,8 @@ impl Proxy {
         let state = &self.state;
         let before = state.config.load_full();
         let taken = before.refuse_restart(config).and_then(|()| {
-            let callees = Callees::of(config, &state.onus, Some((&before, &state.callees.load())))?;
+            let known = state.callees.load();
+            let callees = Callees::of(config, &state.onus, &state.log, Some((&before, &known)))?;
             state.onus.reconfigure(config.builder()?)?;
             Ok(callees)
         });

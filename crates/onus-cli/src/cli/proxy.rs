@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::Output;
+
 /// Check and explain configurations of the sidecar and of the analysis
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n\n    onus config validate onus.yaml\n    \
@@ -112,4 +114,42 @@ pub(crate) struct ProxyOptions {
     /// The configuration
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: PathBuf,
+}
+
+/// Show each attempt that sidecars make, while it happens
+///
+/// A line has the time, the service and its callee, the attempt, the status, how long it took,
+/// whether a retry is open or closed to whoever called, and where the error began. A sidecar keeps
+/// 512 lines for a reader and never waits for one: who is too slow is told how many lines are missing.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example: which errors may still be retried?\n\n    \
+                             onus tail --status 5xx --retry open checkout-0:7470 payments-0:7470")]
+pub(crate) struct TailOptions {
+    /// The admin addresses of sidecars
+    #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:7470")]
+    pub(crate) sidecars: Vec<String>,
+
+    /// Only attempts of this service
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service: Option<String>,
+
+    /// Only attempts to this callee, of this method and path: `shop/payments POST /charge`
+    #[arg(long, value_name = "CALLEE")]
+    pub(crate) edge: Option<String>,
+
+    /// Only attempts that ended so: 503, 5xx, grpc-14, or none for no answer
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) status: Option<String>,
+
+    /// Only errors after which a retry is open, or closed
+    #[arg(long, value_name = "open|closed", value_parser = ["open", "closed"])]
+    pub(crate) retry: Option<String>,
+
+    /// Only errors that began at this service
+    #[arg(long, value_name = "NAME")]
+    pub(crate) origin: Option<String>,
+
+    /// How lines are printed
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
 }

@@ -76,6 +76,13 @@ impl Running {
         }
     }
 
+    /// Where it listens for this.
+    fn listens(line: &str, what: &str) -> SocketAddr {
+        let address = line.split(&format!("{what}=")).nth(1).expect("it is told");
+        let address = address.split_whitespace().next().expect("it is told");
+        address.parse().expect("it is an address")
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("as the test sets it up");
@@ -103,8 +110,7 @@ fn it_says_where_it_listens_reloads_and_ends_when_it_is_told() {
     let file = File::new("runs", &yaml(""));
     let mut proxy = Running::start(&file);
     let line = proxy.says("the proxy listens");
-    let admin = line.split("admin=").nth(1).unwrap().split_whitespace().next().unwrap();
-    let admin = admin.parse().unwrap();
+    let admin = Running::listens(&line, "admin");
     assert!(get(admin, "/readyz").starts_with("HTTP/1.1 200"));
 
     std::fs::write(&file.0, yaml("mode: enforce\n")).unwrap();
@@ -161,4 +167,59 @@ fn configurations_are_checked_shown_and_explained() {
     assert_eq!(output(&["config", "validate", example.0.to_str().unwrap()]).0, Some(0));
     let (code, schema, _) = output(&["config", "schema"]);
     assert!(code == Some(0) && serde_json::from_str::<serde_json::Value>(&schema).is_ok());
+}
+
+#[test]
+fn attempts_of_several_sidecars_are_shown_while_they_happen() {
+    let nobody = "callees: {pay: {address: \"127.0.0.1:1\"}}\n";
+    let file = File::new("tailed", &yaml(nobody));
+    let mut proxies = [Running::start(&file), Running::start(&file)];
+    let lines = proxies.each_mut().map(|proxy| proxy.says("the proxy listens"));
+    let admins = lines.each_ref().map(|line| Running::listens(line, "admin").to_string());
+    let outbounds = lines.each_ref().map(|line| Running::listens(line, "outbound"));
+    let call = |proxy: usize| {
+        let mut stream = TcpStream::connect(outbounds[proxy]).unwrap();
+        write!(stream, "GET /a HTTP/1.1\r\nhost: pay\r\nconnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 503"), "{text}");
+    };
+    for (format, columns) in [
+        ("table", &["checkout", "pay", "GET /a", "127.0.0.1:1", "error="][..]),
+        ("json", &["\"service\":\"checkout\"", "\"callee\":\"pay\"", "\"status\":0"]),
+    ] {
+        let mut tail = onus(&["tail", "--edge", "pay", "-o", format, &admins[0], &admins[1]])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut shown = BufReader::new(tail.stdout.take().unwrap());
+        let mut next = || {
+            let mut line = String::new();
+            shown.read_line(&mut line).unwrap();
+            line
+        };
+        // It reads once both count it.
+        for admin in &admins {
+            let admin = admin.parse().unwrap();
+            while !get(admin, "/metrics").contains("onus_proxy_tail_readers 1.0\n") {}
+        }
+        if format == "table" {
+            assert!(next().starts_with("TIME (UTC)"));
+        }
+        for proxy in [0, 1] {
+            call(proxy);
+            let line = next();
+            assert!(columns.iter().all(|column| line.contains(column)), "{line}");
+        }
+        tail.kill().unwrap();
+        tail.wait().unwrap();
+        for admin in &admins {
+            let admin = admin.parse().unwrap();
+            while !get(admin, "/metrics").contains("onus_proxy_tail_readers 0.0\n") {}
+        }
+    }
+    let (code, _, stderr) = output(&["tail", "--status", "loud", &admins[0]]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("allowed is one like 503, 5xx, grpc-14 or none"), "{stderr}");
+    assert_eq!(output(&["tail", "127.0.0.1:1"]).0, Some(1));
 }
