@@ -12,6 +12,7 @@ mod beside;
 mod busy;
 pub mod config;
 mod connection;
+mod forwarding;
 mod hop;
 mod inbound;
 mod listener;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::header::{HOST, HeaderName, HeaderValue};
@@ -15,6 +16,7 @@ use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
 use crate::config::{CalleeConfig, ProxyConfig, ProxyConfigError};
+use crate::forwarding::{Forwarder, Forwarding};
 use crate::listener::Front;
 use crate::passing::Passing;
 use crate::pool::{Dial, Pool, PoolBody, PoolErrors, PoolView};
@@ -117,17 +119,20 @@ pub(crate) struct Outbound {
     state: Arc<State>,
     /// The callee of a listener that has only one.
     only: Option<Arc<str>>,
+    forwarding: Option<Arc<Forwarding>>,
+    /// Of the client that is served.
+    forwarder: Option<Forwarder>,
 }
 
 impl Outbound {
     /// Calls go to the callee that each names.
-    pub(crate) fn new(state: &Arc<State>) -> Self {
-        Self { state: state.clone(), only: None }
+    pub(crate) fn new(state: &Arc<State>, forwarding: Option<Arc<Forwarding>>) -> Self {
+        Self { state: state.clone(), only: None, forwarding, forwarder: None }
     }
 
     /// All calls go to this callee.
-    pub(crate) fn only(state: &Arc<State>, name: &str) -> Self {
-        Self { state: state.clone(), only: Some(name.into()) }
+    pub(crate) fn only(&self, name: &str) -> Self {
+        Self { only: Some(name.into()), ..self.clone() }
     }
 
     /// The callee of a request, or the name that is nobody's.
@@ -155,11 +160,21 @@ impl Outbound {
 impl Front for Outbound {
     type Body = AnswerBody<OutboundBody<PoolBody<ReplayBody<Incoming>>>>;
 
+    fn of(&self, client: SocketAddr, is_tls: bool) -> Self {
+        let forwarder = self.forwarding.as_ref().map(|rules| rules.of(client, is_tls));
+        Self { forwarder, ..self.clone() }
+    }
+
     async fn answer(
         self,
         mut request: Request<Incoming>,
     ) -> Result<Response<Self::Body>, Infallible> {
         let grpc = is_grpc(request.headers());
+        if let Some(forwarder) = &self.forwarder
+            && forwarder.pass(&mut request).is_err()
+        {
+            return Ok(OwnError::looped().answer(grpc));
+        }
         let found = refuse_ambiguous(&request).and_then(|()| self.callee(&mut request));
         let mut callee = match found {
             Ok(callee) => callee,
@@ -167,7 +182,10 @@ impl Front for Outbound {
         };
         let passing = Passing::through(&mut request);
         Ok(match callee.call(request).await {
-            Ok(response) => {
+            Ok(mut response) => {
+                if let Some(forwarder) = &self.forwarder {
+                    forwarder.back(&mut response);
+                }
                 passing.back(response, &self.state.tunnels).map(|body| AnswerBody::Callee { body })
             }
             Err(error) => OwnError::from(&error).answer(grpc),

@@ -142,13 +142,15 @@ impl Proxy {
             outbound: Listeners::new(),
             others: Listeners::new(),
         };
-        let front = Inbound::new(&state);
+        let [forwarding, outbound_forwarding] = config.forwarding();
+        let front = Inbound::new(&state, forwarding);
         let tls_server = Arc::new(Server::new(config.server_limits(), tls.clone()));
         proxy.inbound.serve(inbound.0, front, &tls_server, &state.inbound);
         let server = Arc::new(Server::new(config.server_limits(), None));
-        proxy.outbound.serve(outbound.0, Outbound::new(&state), &server, &state.outbound);
+        let calls = Outbound::new(&state, outbound_forwarding);
+        proxy.outbound.serve(outbound.0, calls.clone(), &server, &state.outbound);
         for (name, (socket, _)) in own {
-            let front = Outbound::only(&state, &name);
+            let front = calls.only(&name);
             proxy.outbound.serve(socket, front, &server, &state.outbound);
         }
         proxy.others.serve(admin.0, Admin::new(&state), &server, &Arc::default());

@@ -14,8 +14,8 @@ use crate::tls::TlsError;
 
 pub use self::file::{
     AdminFile, AnnotationWord, BudgetFile, CalleeFile, CalleeTlsFile, ClassWord, ConfigFile,
-    CorrelationFile, DeclaredFile, DrainFile, InboundFile, InboundTlsFile, Like, LimitsFile,
-    MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
+    CorrelationFile, DeclaredFile, DrainFile, ForwardingFile, InboundFile, InboundTlsFile, Like,
+    LimitsFile, MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
 };
 pub(crate) use self::meant::CalleeConfig;
 pub use self::meant::ProxyConfig;

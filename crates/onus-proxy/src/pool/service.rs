@@ -29,6 +29,7 @@ use super::sent::Sent;
 use super::view::PoolView;
 use super::{PoolLimits, http1, http2};
 use crate::tail::AccessLog;
+use crate::tunnel::to_upgrade;
 
 /// Connections to a callee.
 pub(crate) struct Pool<B>(Arc<Shared<B>>);
@@ -141,6 +142,7 @@ where
             to_http2(&mut request, endpoint.address);
             self.send_http2(&endpoint, request, trail, entry).await
         } else {
+            to_upgrade(&mut request);
             to_http1(&mut request);
             let request = request.map(|body| Sent::Plain { body });
             self.send_http1(&endpoint, request, trail).await
