@@ -100,7 +100,12 @@ impl Families {
                 .iter()
                 .try_for_each(|view| family.add(&[("callee", &*view.callee)], value(view)))?;
         }
-        let counters: [Reading; 4] = [
+        let counters: [Reading; 5] = [
+            (
+                "onus_proxy_lookups_failed",
+                "Questions to the resolver that brought no address.",
+                |view| view.lookups_failed,
+            ),
             (
                 "onus_proxy_resends",
                 "Requests that were sent over a second connection because they were provably not worked on.",

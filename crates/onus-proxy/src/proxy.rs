@@ -225,8 +225,8 @@ impl Proxy {
     }
 
     /// Ends: says that it is not ready, then accepts no further connection of others, answers what
-    /// is under way, and serves the calls of the application until that is gone; all of it within
-    /// the limit. Whether nothing had to be cut off.
+    /// is under way, and serves the calls of the application until that is gone or has made none for
+    /// a second; all of it within the limit. Whether nothing had to be cut off.
     pub async fn drain(mut self) -> bool {
         let config = self.state.config.load_full();
         let (delay, limit) = config.drain();
@@ -238,7 +238,10 @@ impl Proxy {
             // Only the inbound side tells its clients that it ends: the application still calls.
             self.inbound.drain().await;
             state.tunnels.idle().await;
-            gone(&config.app).await;
+            tokio::select! {
+                () = gone(&config.app) => {}
+                () = state.outbound.requests.quiet(QUIET) => {}
+            }
             self.outbound.drain().await;
         };
         timeout_at(latest, ends).await.is_ok()
@@ -311,6 +314,10 @@ async fn bind(address: SocketAddr, what: &str) -> Result<(TcpListener, SocketAdd
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))
 }
+
+/// An application that stays, and has called nobody for so long, is not waited for: the sidecar
+/// alone ends.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether the application is gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
