@@ -30,8 +30,8 @@ mod tls;
 mod tunnel;
 
 pub use crate::config::{
-    BudgetFile, ConfigFile, DeclaredFile, Errors, Like, MadeBy, ProxyConfig, ProxyConfigError,
-    RetryFile, Span,
+    BudgetFile, ConfigFile, DeclaredFile, Errors, Like, MadeBy, Overrides, ProxyConfig,
+    ProxyConfigError, RetryFile, Span,
 };
 pub use crate::proxy::{Proxy, StartError};
 pub use crate::run::{RunError, run};

@@ -7,6 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Output;
 
 /// Check and explain configurations of the sidecar and of the analysis
+///
+/// Variables of the environment win over the sidecar's file: `ONUS_INBOUND_LISTEN` is
+/// `inbound.listen`, `ONUS_LIMITS_IDLE_TIMEOUT` is `limits.idle-timeout`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "Example:\n\n    onus config validate onus.yaml\n    \
                        onus config example --of analysis > analysis.yaml")]
@@ -35,7 +38,7 @@ pub(crate) enum ConfigCommand {
         /// The configuration
         file: PathBuf,
     },
-    /// Print a file with every default
+    /// Print every value in force, and whether it is the file's, a default or a variable's
     Show {
         /// The configuration
         file: PathBuf,
