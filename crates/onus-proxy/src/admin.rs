@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -27,6 +28,8 @@ use crate::tail::{Filter, Lines, READERS_MAX};
 pub(crate) struct Admin {
     state: Arc<State>,
     registry: Arc<Registry>,
+    /// Whether the client is on this machine.
+    is_local: bool,
 }
 
 type Answer = Response<AdminBody>;
@@ -44,7 +47,7 @@ impl Admin {
         let mut registry = Registry::default();
         state.onus.register_metrics(&mut registry);
         registry.register_collector(Box::new(Families(state.clone())));
-        Self { state: state.clone(), registry: Arc::new(registry) }
+        Self { state: state.clone(), registry: Arc::new(registry), is_local: false }
     }
 
     fn metrics(&self) -> Answer {
@@ -82,7 +85,24 @@ impl Admin {
         answer
     }
 
+    /// Whether the client may change anything.
+    fn may_switch(&self, request: &Request<Incoming>) -> bool {
+        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let given = given.and_then(|value| value.strip_prefix(b"Bearer "));
+        let config = self.state.config.load();
+        // It is read each time, so that another token needs no restart; switches are thrown seldom.
+        let token = config.token_file().and_then(|path| std::fs::read_to_string(path).ok());
+        self.is_local
+            || given
+                .zip(token)
+                .is_some_and(|(given, token)| is_same(given, token.trim().as_bytes()))
+    }
+
     async fn switch(&self, request: Request<Incoming>) -> Answer {
+        if !self.may_switch(&request) {
+            let says = "from another machine it takes the token in admin.token-file";
+            return problem(StatusCode::FORBIDDEN, says);
+        }
         // A page in somebody's browser can send text to this port, but not text of this type.
         if request.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != SWITCHES) {
             let says = "a switch text has the content type application/yaml";
@@ -103,6 +123,10 @@ impl Admin {
 
 impl Front for Admin {
     type Body = AdminBody;
+
+    fn of(&self, client: SocketAddr, _: bool) -> Self {
+        Self { is_local: client.ip().to_canonical().is_loopback(), ..self.clone() }
+    }
 
     async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -233,6 +257,12 @@ fn json(value: &impl Serialize) -> Answer {
         Ok(text) => answer(StatusCode::OK, JSON, text),
         Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }
+}
+
+/// Compares in a time that says nothing of where two texts differ.
+fn is_same(given: &[u8], token: &[u8]) -> bool {
+    let differ = given.iter().zip(token).fold(0, |all, (one, other)| all | (one ^ other));
+    !token.is_empty() && given.len() == token.len() && differ == 0
 }
 
 /// A short text; `None` where it is long, breaks or is none.

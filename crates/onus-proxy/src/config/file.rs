@@ -218,11 +218,14 @@ impl Default for DrainFile {
 pub struct AdminFile {
     /// Where it listens.
     pub listen: SocketAddr,
+    /// A file with the token that switches modes from another machine; from this one none is needed,
+    /// and without this none is enough.
+    pub token_file: Option<PathBuf>,
 }
 
 impl Default for AdminFile {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7470)) }
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7470)), token_file: None }
     }
 }
 

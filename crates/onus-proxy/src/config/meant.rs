@@ -126,6 +126,11 @@ impl ProxyConfig {
         self.file.switch_file.as_ref()
     }
 
+    /// The file with the token for other machines.
+    pub(crate) fn token_file(&self) -> Option<&PathBuf> {
+        self.file.admin.token_file.as_ref()
+    }
+
     /// How long the proxy goes on when it is told to end, and how long it may then take.
     pub(crate) fn drain(&self) -> (Duration, Duration) {
         (self.file.drain.delay.0, self.file.drain.limit.0)
