@@ -137,7 +137,8 @@ impl Client {
         if head.status.is_success() {
             return Ok(body);
         }
-        let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| anyhow!(error))?;
+        let body =
+            Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| anyhow!(error))?;
         Err(self.refusal(path, head.status, &body.to_bytes()))
     }
 
