@@ -14,7 +14,7 @@ pub(crate) fn run(options: &AnalysisOptions) -> anyhow::Result<()> {
         return backup(file, server);
     }
     // The parser asks for one where there is no command.
-    let path = options.config.as_deref().unwrap_or(Path::new(""));
+    let path = options.config.as_deref().unwrap_or_else(|| Path::new(""));
     let mut config = AnalysisConfig::read(path).map_err(|error| Refused(error.with_causes()))?;
     if let Some(listen) = options.listen {
         config.listen = listen;
