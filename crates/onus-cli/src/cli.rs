@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Report(ReportOptions),
     Check(CheckOptions),
     Proxy(ProxyOptions),
+    Tail(TailOptions),
 }
 
 /// How a result is printed.

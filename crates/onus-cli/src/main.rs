@@ -13,6 +13,7 @@ mod demo;
 mod exit;
 mod files;
 mod graphs;
+mod import;
 mod levers;
 mod logging;
 mod model;
@@ -24,6 +25,7 @@ mod radius;
 mod report;
 mod simulate;
 mod table;
+mod tail;
 mod traces;
 
 use std::process::ExitCode;
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     logging::start(matches!(cli.command, Command::Proxy(_)));
     let result = match cli.command {
-        Command::Config(options) => config::run(&options).map(|()| Exit::Done),
+        Command::Config(options) => config::run(&options),
         Command::Demo(options) => demo::run(&options).map(|()| Exit::Done),
         Command::Model(options) => model::run(&options).map(|()| Exit::Done),
         Command::Simulate(options) => simulate::run(&options).map(|()| Exit::Done),
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Graph(options) => analysis::graph(&options).map(|()| Exit::Done),
         Command::Report(options) => report::run(&options).map(|()| Exit::Done),
         Command::Check(options) => check::run(&options),
+        Command::Tail(options) => tail::run(&options).map(|()| Exit::Done),
         Command::Proxy(options) => proxy::run(&options).map(|()| Exit::Done),
     };
     Exit::from_result(result).into()

@@ -1,13 +1,14 @@
 //! `onus proxy`: the sidecar.
 
-use onus_proxy::{ConfigFile, ProxyConfig};
+use onus_proxy::{ConfigFile, Overrides, ProxyConfig};
 use tokio::runtime;
 
 use crate::cli::ProxyOptions;
 
 /// Runs the sidecar until it is told to stop.
 pub(crate) fn run(options: &ProxyOptions) -> anyhow::Result<()> {
-    let config = ProxyConfig::new(ConfigFile::read(&options.config)?)?;
+    let overrides = Overrides::from_env();
+    let config = ProxyConfig::new(ConfigFile::read(&options.config, &overrides)?)?;
     // One worker needs no threads that steal from each other.
     let mut builder = match config.workers() {
         1 => runtime::Builder::new_current_thread(),
@@ -18,6 +19,6 @@ pub(crate) fn run(options: &ProxyOptions) -> anyhow::Result<()> {
         }
     };
     let path = options.config.clone();
-    builder.enable_all().build()?.block_on(onus_proxy::run(&config, path))?;
+    builder.enable_all().build()?.block_on(onus_proxy::run(&config, path, &overrides))?;
     Ok(())
 }

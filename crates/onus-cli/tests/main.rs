@@ -3,6 +3,8 @@
 mod analysis;
 mod audit;
 mod demo;
+mod deploy;
+mod import;
 mod model;
 mod proxy;
 #[cfg(test)]

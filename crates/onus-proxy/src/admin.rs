@@ -2,14 +2,16 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body::Body;
+use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use onus::prometheus_client::encoding::text::encode;
 use onus::prometheus_client::registry::Registry;
@@ -18,10 +20,10 @@ use onus::{EdgeView, Source, Switches};
 use serde::Serialize;
 use tower_service::Service as _;
 
-use crate::answer::AnswerBody;
 use crate::listener::Front;
 use crate::metrics::Families;
 use crate::proxy::State;
+use crate::tail::{Filter, Lines, READERS_MAX};
 
 /// The admin interface.
 #[derive(Clone)]
@@ -30,18 +32,28 @@ pub(crate) struct Admin {
     registry: Arc<Registry>,
     /// What every process with Onus answers to operators.
     service: AdminService,
+    /// Whether the client is on this machine.
+    is_local: bool,
 }
 
-type Answer = Response<AnswerBody<Incoming>>;
+type Answer = Response<AdminBody>;
+
+/// The body of an answer.
+pub(crate) enum AdminBody {
+    /// A document, until it is sent.
+    Whole(Option<Bytes>),
+    /// The access log while it happens.
+    Lines(Box<Lines>),
+}
 
 impl Admin {
     pub(crate) fn new(state: &Arc<State>) -> Self {
         let mut registry = Registry::default();
         state.onus.register_metrics(&mut registry);
         registry.register_collector(Box::new(Families(state.clone())));
-        // Who reaches this address may switch, as by the text of switches.
+        // Who may switch is asked before a request gets there.
         let service = state.onus.admin().without_token();
-        Self { state: state.clone(), registry: Arc::new(registry), service }
+        Self { state: state.clone(), registry: Arc::new(registry), service, is_local: false }
     }
 
     fn metrics(&self) -> Answer {
@@ -65,6 +77,33 @@ impl Admin {
         json(&Edges { service: self.state.onus.agent().service(), edges })
     }
 
+    fn tail(&self, query: &str) -> Answer {
+        let filter = match Filter::parse(query) {
+            Ok(filter) => filter,
+            Err(detail) => return problem(StatusCode::BAD_REQUEST, &detail),
+        };
+        let Some(lines) = self.state.log.follow(filter) else {
+            let detail = format!("{READERS_MAX} read the access log already");
+            return problem(StatusCode::SERVICE_UNAVAILABLE, &detail);
+        };
+        let mut answer = Response::new(AdminBody::Lines(Box::new(lines)));
+        answer.headers_mut().insert(CONTENT_TYPE, LINES);
+        answer
+    }
+
+    /// Whether the client may change anything.
+    fn may_switch(&self, request: &Request<Incoming>) -> bool {
+        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let given = given.and_then(|value| value.strip_prefix(b"Bearer "));
+        let config = self.state.config.load();
+        // It is read each time, so that another token needs no restart; switches are thrown seldom.
+        let token = config.token_file().and_then(|path| std::fs::read_to_string(path).ok());
+        self.is_local
+            || given
+                .zip(token)
+                .is_some_and(|(given, token)| is_same(given, token.trim().as_bytes()))
+    }
+
     async fn switch(&self, request: Request<Incoming>) -> Answer {
         // A page in somebody's browser can send text to this port, but not text of this type.
         if request.headers().get(CONTENT_TYPE).is_none_or(|kind| kind != SWITCHES) {
@@ -85,10 +124,18 @@ impl Admin {
 }
 
 impl Front for Admin {
-    type Body = AnswerBody<Incoming>;
+    type Body = AdminBody;
+
+    fn of(&self, client: SocketAddr, _: bool) -> Self {
+        Self { is_local: client.ip().to_canonical().is_loopback(), ..self.clone() }
+    }
 
     async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+        if !is_get && !self.may_switch(&request) {
+            let says = "from another machine it takes the token in admin.token-file";
+            return Ok(problem(StatusCode::FORBIDDEN, says));
+        }
         Ok(match request.uri().path() {
             "/api/v1/now" | "/api/v1/orders" | "/api/v1/switch" | "/openapi.json" => {
                 whole(self.service.clone().call(request).await?).await
@@ -98,11 +145,45 @@ impl Front for Admin {
             "/readyz" if is_get => self.ready(),
             "/metrics" if is_get => self.metrics(),
             "/api/v1/edges" if is_get => self.edges(),
+            "/api/v1/tail" if *request.method() == Method::GET => {
+                self.tail(request.uri().query().unwrap_or_default())
+            }
             "/version" if is_get => json(&Version { version: env!("CARGO_PKG_VERSION") }),
             "/api/v1/switches" | "/livez" | "/readyz" | "/metrics" | "/api/v1/edges"
-            | "/version" => problem(StatusCode::METHOD_NOT_ALLOWED, "another method is meant"),
+            | "/api/v1/tail" | "/version" => {
+                problem(StatusCode::METHOD_NOT_ALLOWED, "another method is meant")
+            }
             path => problem(StatusCode::NOT_FOUND, &format!("nothing is at {path}")),
         })
+    }
+}
+
+impl http_body::Body for AdminBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Lines(lines) => Pin::new(lines).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(text) => text.is_none(),
+            Self::Lines(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Lines(_) => SizeHint::default(),
+        }
     }
 }
 
@@ -166,7 +247,7 @@ struct Problem<'a> {
 }
 
 fn answer(status: StatusCode, kind: HeaderValue, text: String) -> Answer {
-    let mut answer = Response::new(AnswerBody::Own { text: Some(text.into()) });
+    let mut answer = Response::new(AdminBody::Whole(Some(text.into())));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer
@@ -193,7 +274,13 @@ async fn whole(answer: Response<impl Body<Data = Bytes>>) -> Answer {
     let mut body = pin!(body);
     let frame = poll_fn(|cx| body.as_mut().poll_frame(cx)).await;
     let text = frame.and_then(|frame| frame.ok()?.into_data().ok());
-    Response::from_parts(head, AnswerBody::Own { text })
+    Response::from_parts(head, AdminBody::Whole(text))
+}
+
+/// Compares in a time that says nothing of where two texts differ.
+fn is_same(given: &[u8], token: &[u8]) -> bool {
+    let differ = given.iter().zip(token).fold(0, |all, (one, other)| all | (one ^ other));
+    !token.is_empty() && given.len() == token.len() && differ == 0
 }
 
 /// A short text; `None` where it is long, breaks or is none.
@@ -213,6 +300,7 @@ async fn read(mut body: Incoming) -> Option<String> {
 const TEXT_MAX: usize = 4096;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 const SWITCHES: &str = "application/yaml";

@@ -34,6 +34,12 @@ impl OwnError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, "connection_limit_reached", detail)
     }
 
+    /// The request has been here before.
+    pub(crate) fn looped() -> Self {
+        let detail = "the request comes back to where it has been".to_owned();
+        Self::new(StatusCode::LOOP_DETECTED, INTERNAL, "proxy_loop_detected", detail)
+    }
+
     /// Nobody is known by this name.
     pub(crate) fn unknown_callee(name: &str) -> Self {
         let detail = format!("no callee {name:?} is configured");

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 /// Counts what is under way.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +49,18 @@ impl Busy {
             none.await;
         }
     }
+
+    /// Ready when nothing is, and nothing has been for this long.
+    pub(crate) async fn quiet(&self, period: Duration) {
+        loop {
+            self.idle().await;
+            // What starts and ends within the period is heard of too.
+            let again = self.0.none.notified();
+            if timeout(period, again).await.is_err() && self.count() == 0 {
+                return;
+            }
+        }
+    }
 }
 
 impl Drop for Guard {
@@ -76,5 +90,23 @@ mod tests {
         assert!(!waits.is_finished());
         drop(two);
         waits.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_quiet_when_nothing_was_there_for_a_while() {
+        let busy = Busy::default();
+        let second = Duration::from_secs(1);
+        let begun = tokio::time::Instant::now();
+        let other = busy.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(second / 2).await;
+            drop(other.start());
+            tokio::time::sleep(second / 2).await;
+            let long = other.start();
+            tokio::time::sleep(second * 3).await;
+            drop(long);
+        });
+        busy.quiet(second).await;
+        assert_eq!(begun.elapsed(), second * 5);
     }
 }

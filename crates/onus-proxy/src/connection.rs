@@ -70,6 +70,8 @@ impl Server {
         http2
             .timer(TokioTimer::new())
             .auto_date_header(false)
+            // WebSocket over HTTP/2 (RFC 8441).
+            .enable_connect_protocol()
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_concurrent_streams(limits.streams)
@@ -77,6 +79,11 @@ impl Server {
             .max_pending_accept_reset_streams(limits.resets)
             .max_local_error_reset_streams(limits.resets);
         Self { limits, http1, http2, tls }
+    }
+
+    /// Whether clients connect by TLS.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.tls.is_some()
     }
 }
 

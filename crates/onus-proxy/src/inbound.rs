@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,6 +17,7 @@ use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
 use crate::client_error::ClientError;
+use crate::forwarding::{Forwarder, Forwarding, Looped};
 use crate::listener::Front;
 use crate::passing::Passing;
 use crate::pool::PoolBody;
@@ -24,26 +26,43 @@ use crate::request::refuse_ambiguous;
 
 /// The inbound side: the inbound layer around the application.
 #[derive(Clone)]
-pub(crate) struct Inbound(InboundService<Application>);
+pub(crate) struct Inbound {
+    service: InboundService<Application>,
+    forwarding: Option<Arc<Forwarding>>,
+    /// Of the client that is served.
+    forwarder: Option<Forwarder>,
+}
 
 impl Inbound {
-    pub(crate) fn new(state: &Arc<State>) -> Self {
+    pub(crate) fn new(state: &Arc<State>, forwarding: Option<Arc<Forwarding>>) -> Self {
         let correlation = state.config.load().correlation.clone();
         let layer = state.onus.inbound().across(correlation);
         let routes = state.clone();
         let layer = layer.procedure(move |head| routes.config.load().routes.find(head.uri.path()));
-        Self(layer.layer(Application(state.clone())))
+        let service = layer.layer(Application(state.clone()));
+        Self { service, forwarding, forwarder: None }
     }
 }
 
 impl Front for Inbound {
     type Body = InboundBody<AnswerBody<PoolBody<Incoming>>>;
 
+    fn of(&self, client: SocketAddr, is_tls: bool) -> Self {
+        let forwarder = self.forwarding.as_ref().map(|rules| rules.of(client, is_tls));
+        Self { forwarder, ..self.clone() }
+    }
+
     fn answer(
         mut self,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Self::Body>, Infallible>> + Send {
-        self.0.call(request)
+        if let Some(forwarder) = &self.forwarder
+            && let Err(looped) = forwarder.pass(&mut request)
+        {
+            // Refused below the layer: that is an error of this service, with a claim.
+            request.extensions_mut().insert(looped);
+        }
+        self.service.call(request)
     }
 }
 
@@ -74,6 +93,9 @@ async fn ask(
     if let Err(error) = refuse_ambiguous(&request) {
         state.inbound.client_errors.count(ClientError::Ambiguous);
         return Ok(error.answer(grpc));
+    }
+    if request.extensions().get::<Looped>().is_some() {
+        return Ok(OwnError::looped().answer(grpc));
     }
     if state.inbound.requests.count() > state.config.load().requests_max() {
         return Ok(OwnError::too_many().answer(grpc));

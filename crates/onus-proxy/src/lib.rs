@@ -16,6 +16,7 @@ mod connection;
 mod flood;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
+mod forwarding;
 mod hop;
 mod hosts;
 mod inbound;
@@ -29,10 +30,14 @@ mod request;
 mod routes;
 mod run;
 mod stream;
+mod tail;
 mod tls;
 mod tunnel;
 
-pub use crate::config::{ConfigFile, ProxyConfig, ProxyConfigError};
+pub use crate::config::{
+    BudgetFile, ConfigFile, DeclaredFile, Errors, Like, MadeBy, Overrides, ProxyConfig,
+    ProxyConfigError, RetryFile, Span,
+};
 pub use crate::proxy::{Proxy, StartError};
 pub use crate::run::{RunError, run};
 pub use crate::tls::TlsError;

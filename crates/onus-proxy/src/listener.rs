@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,6 +25,12 @@ use crate::connection::{self, Server};
 pub(crate) trait Front: Clone + Send + Sync + 'static {
     /// The body of its answers.
     type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+
+    /// What answers the requests of one client.
+    fn of(&self, client: SocketAddr, is_tls: bool) -> Self {
+        let _ = (client, is_tls);
+        self.clone()
+    }
 
     /// Answers a request.
     fn answer(
@@ -75,9 +82,9 @@ pub(crate) async fn serve<F: Front>(
             () = drains(&mut stage) => break,
         };
         match accepted {
-            Ok((stream, _)) => match counts.connections.try_start(server.limits.connections) {
+            Ok((stream, client)) => match counts.connections.try_start(server.limits.connections) {
                 Some(place) => {
-                    let (front, server) = (front.clone(), server.clone());
+                    let (front, server) = (front.of(client, server.has_tls()), server.clone());
                     let (counts, stages) = (counts.clone(), stages.clone());
                     connections.spawn(async move {
                         connection::serve(stream, front, server, counts, stages).await;

@@ -109,7 +109,12 @@ impl Families {
                 .iter()
                 .try_for_each(|view| family.add(&[("callee", &*view.callee)], value(view)))?;
         }
-        let counters: [Reading; 4] = [
+        let counters: [Reading; 5] = [
+            (
+                "onus_proxy_lookups_failed",
+                "Questions to the resolver that brought no address.",
+                |view| view.lookups_failed,
+            ),
             (
                 "onus_proxy_resends",
                 "Requests that were sent over a second connection because they were provably not worked on.",
@@ -144,6 +149,11 @@ impl Families {
                 "Connections that stopped being HTTP.",
                 state.tunnels.count() as u64,
             ),
+            (
+                "onus_proxy_tail_readers",
+                "Readers of the access log while it happens.",
+                state.log.readers() as u64,
+            ),
             ("onus_proxy_ready", "1 until the proxy is told to end.", read(&state.ready)),
             (
                 "onus_proxy_config_refused",
@@ -158,6 +168,8 @@ impl Families {
         ] {
             page.gauges(name, help)?.add(&NO_LABELS, value)?;
         }
+        let help = "Lines of the access log that readers were too slow for.";
+        page.counters("onus_proxy_tail_missed", help)?.add(&NO_LABELS, state.log.missed())?;
         let mut family = page.counters(
             "onus_proxy_reloads",
             "Configurations that were read, by what became of them.",

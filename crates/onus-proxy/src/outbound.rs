@@ -16,12 +16,14 @@ use tower_service::Service;
 use crate::answer::{AnswerBody, OwnError, is_grpc};
 use crate::client_error::ClientError;
 use crate::config::{CalleeConfig, ProxyConfig, ProxyConfigError};
+use crate::forwarding::{Forwarder, Forwarding};
 use crate::hosts::Hosts;
 use crate::listener::Front;
 use crate::passing::Passing;
 use crate::pool::{Dial, Pool, PoolBody, PoolErrors, PoolView};
 use crate::proxy::State;
 use crate::request::refuse_ambiguous;
+use crate::tail::AccessLog;
 use crate::tls::ClientTls;
 
 /// A callee: the outbound layer around the connections to it.
@@ -47,6 +49,7 @@ impl Callees {
         config: &ProxyConfig,
         onus: &Onus,
         own: &Arc<[SocketAddr]>,
+        log: &Arc<AccessLog>,
         before: Option<(&ProxyConfig, &Self)>,
     ) -> Result<Self, ProxyConfigError> {
         let limits = config.pool_limits();
@@ -62,7 +65,7 @@ impl Callees {
                     let dial = Dial { timeout: limits.connect, tls: tls.clone(), own };
                     let (target, replay) = (callee.target.clone(), onus.replay_limits().clone());
                     let (name, protocol) = (&callee.name, callee.protocol);
-                    (Pool::new(name, target, protocol, dial, limits, replay), tls)
+                    (Pool::new(name, log, target, protocol, dial, limits, replay), tls)
                 }
             };
             let layer = onus.outbound(&callee.name).across(config.correlation.clone()).trails();
@@ -112,17 +115,20 @@ pub(crate) struct Outbound {
     state: Arc<State>,
     /// The callee of a listener that has only one.
     only: Option<Arc<str>>,
+    forwarding: Option<Arc<Forwarding>>,
+    /// Of the client that is served.
+    forwarder: Option<Forwarder>,
 }
 
 impl Outbound {
     /// Calls go to the callee that each names.
-    pub(crate) fn new(state: &Arc<State>) -> Self {
-        Self { state: state.clone(), only: None }
+    pub(crate) fn new(state: &Arc<State>, forwarding: Option<Arc<Forwarding>>) -> Self {
+        Self { state: state.clone(), only: None, forwarding, forwarder: None }
     }
 
     /// All calls go to this callee.
-    pub(crate) fn only(state: &Arc<State>, name: &str) -> Self {
-        Self { state: state.clone(), only: Some(name.into()) }
+    pub(crate) fn only(&self, name: &str) -> Self {
+        Self { only: Some(name.into()), ..self.clone() }
     }
 
     /// The callee of a request, or the name that is nobody's.
@@ -150,6 +156,11 @@ impl Outbound {
 impl Front for Outbound {
     type Body = AnswerBody<OutboundBody<PoolBody<ReplayBody<Incoming>>>>;
 
+    fn of(&self, client: SocketAddr, is_tls: bool) -> Self {
+        let forwarder = self.forwarding.as_ref().map(|rules| rules.of(client, is_tls));
+        Self { forwarder, ..self.clone() }
+    }
+
     async fn answer(
         self,
         mut request: Request<Incoming>,
@@ -159,6 +170,11 @@ impl Front for Outbound {
             self.state.outbound.client_errors.count(ClientError::Ambiguous);
             return Ok(error.answer(grpc));
         }
+        if let Some(forwarder) = &self.forwarder
+            && forwarder.pass(&mut request).is_err()
+        {
+            return Ok(OwnError::looped().answer(grpc));
+        }
         let mut callee = match self.callee(&mut request) {
             Ok(callee) => callee,
             Err(error) => return Ok(error.answer(grpc)),
@@ -166,6 +182,9 @@ impl Front for Outbound {
         let passing = Passing::through(&mut request);
         Ok(match callee.call(request).await {
             Ok(mut response) => {
+                if let Some(forwarder) = &self.forwarder {
+                    forwarder.back(&mut response);
+                }
                 passing.back(&mut response, &self.state.tunnels);
                 response.map(|body| AnswerBody::Callee { body })
             }

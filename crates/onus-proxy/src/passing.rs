@@ -1,6 +1,8 @@
 //! A message on its way through the proxy: what is changed in it whoever gets it.
 
+use http::header::SEC_WEBSOCKET_ACCEPT;
 use http::{Method, Request, Response, StatusCode};
+use hyper::ext::Protocol;
 
 use crate::busy::Busy;
 use crate::hop;
@@ -11,6 +13,8 @@ pub(crate) struct Passing {
     /// Of a request that asks for one, as few do.
     tunnel: Option<Tunnel>,
     is_connect: bool,
+    /// Whether it is a WebSocket over HTTP/2.
+    is_extended: bool,
 }
 
 impl Passing {
@@ -18,14 +22,15 @@ impl Passing {
     pub(crate) fn through<B>(request: &mut Request<B>) -> Self {
         let is_connect = *request.method() == Method::CONNECT;
         if !is_connect && !hop::is_any_of_connection(request.headers()) {
-            return Self { tunnel: None, is_connect };
+            return Self { tunnel: None, is_connect, is_extended: false };
         }
+        let is_extended = is_connect && request.extensions().get::<Protocol>().is_some();
         let tunnel = Tunnel::asked(request);
         match tunnel {
             Some(_) => hop::strip_but_upgrade(request.headers_mut()),
             None => hop::strip(request.headers_mut()),
         }
-        Self { tunnel, is_connect }
+        Self { tunnel, is_connect, is_extended }
     }
 
     /// Makes its answer ready for the connection that it came from.
@@ -33,7 +38,12 @@ impl Passing {
         if let Some(tunnel) = self.tunnel {
             tunnel.open(self.is_connect, response, tunnels);
         }
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        if self.is_extended && response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            // Of a callee that was asked over HTTP/1.1; over HTTP/2 a tunnel begins with success.
+            *response.status_mut() = StatusCode::OK;
+            response.headers_mut().remove(SEC_WEBSOCKET_ACCEPT);
+            hop::strip(response.headers_mut());
+        } else if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             hop::strip_but_upgrade(response.headers_mut());
         } else {
             hop::strip(response.headers_mut());

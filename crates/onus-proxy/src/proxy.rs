@@ -23,6 +23,7 @@ use crate::inbound::Inbound;
 use crate::listener::{self, Front, ListenerCounts, Stage};
 use crate::outbound::{Callees, Outbound};
 use crate::pool::{Dial, Pool, Target};
+use crate::tail::AccessLog;
 use crate::tls::ServerTls;
 
 /// A proxy that runs, until it is dropped.
@@ -38,6 +39,7 @@ pub struct Proxy {
 /// What all parts of a proxy share.
 pub(crate) struct State {
     pub(crate) onus: Onus,
+    pub(crate) log: Arc<AccessLog>,
     pub(crate) config: ArcSwap<ProxyConfig>,
     pub(crate) callees: ArcSwap<Callees>,
     /// Where calls of the application come in.
@@ -128,12 +130,15 @@ impl Proxy {
         let all = addresses.of_calls().chain([addresses.inbound]).collect();
         let dial = Dial { timeout: limits.connect, tls: None, own: all };
         let (target, protocol) = (config.app.clone(), config.app_protocol);
-        let app = Pool::new("app", target, protocol, dial, limits, onus.replay_limits().clone());
+        let log = AccessLog::new(onus.agent().service());
+        let replay = onus.replay_limits().clone();
+        let app = Pool::new("app", &log, target, protocol, dial, limits, replay);
         let state = Arc::new(State {
-            callees: ArcSwap::from_pointee(Callees::of(config, &onus, &calls, None)?),
+            callees: ArcSwap::from_pointee(Callees::of(config, &onus, &calls, &log, None)?),
             calls,
             config: ArcSwap::from_pointee(config.clone()),
             onus,
+            log,
             app,
             inbound: Arc::default(),
             outbound: Arc::default(),
@@ -150,13 +155,15 @@ impl Proxy {
             outbound: Listeners::new(),
             others: Listeners::new(),
         };
-        let front = Inbound::new(&state);
+        let [forwarding, outbound_forwarding] = config.forwarding();
+        let front = Inbound::new(&state, forwarding);
         let tls_server = Arc::new(Server::new(config.server_limits(), tls.clone()));
         proxy.inbound.serve(inbound.0, front, &tls_server, &state.inbound);
         let server = Arc::new(Server::new(config.server_limits(), None));
-        proxy.outbound.serve(outbound.0, Outbound::new(&state), &server, &state.outbound);
+        let calls = Outbound::new(&state, outbound_forwarding);
+        proxy.outbound.serve(outbound.0, calls.clone(), &server, &state.outbound);
         for (name, (socket, _)) in own {
-            let front = Outbound::only(&state, &name);
+            let front = calls.only(&name);
             proxy.outbound.serve(socket, front, &server, &state.outbound);
         }
         proxy.others.serve(admin.0, Admin::new(&state), &server, &Arc::default());
@@ -211,7 +218,8 @@ impl Proxy {
         let before = state.config.load_full();
         let taken = before.refuse_restart(config).and_then(|()| {
             let (known, calls) = (state.callees.load(), &state.calls);
-            let callees = Callees::of(config, &state.onus, calls, Some((&before, &known)))?;
+            let before = Some((&*before, &*known));
+            let callees = Callees::of(config, &state.onus, calls, &state.log, before)?;
             state.onus.reconfigure(config.builder()?)?;
             Ok(callees)
         });
@@ -231,8 +239,8 @@ impl Proxy {
     }
 
     /// Ends: says that it is not ready, then accepts no further connection of others, answers what
-    /// is under way, and serves the calls of the application until that is gone; all of it within
-    /// the limit. Whether nothing had to be cut off.
+    /// is under way, and serves the calls of the application until that is gone or has made none for
+    /// a second; all of it within the limit. Whether nothing had to be cut off.
     pub async fn drain(mut self) -> bool {
         let config = self.state.config.load_full();
         let (delay, limit) = config.drain();
@@ -244,7 +252,10 @@ impl Proxy {
             // Only the inbound side tells its clients that it ends: the application still calls.
             self.inbound.drain().await;
             state.tunnels.idle().await;
-            gone(&config.app).await;
+            tokio::select! {
+                () = gone(&config.app) => {}
+                () = state.outbound.requests.quiet(QUIET) => {}
+            }
             self.outbound.drain().await;
         };
         timeout_at(latest, ends).await.is_ok()
@@ -317,6 +328,10 @@ async fn bind(address: SocketAddr, what: &str) -> Result<(TcpListener, SocketAdd
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))
 }
+
+/// An application that stays, and has called nobody for so long, is not waited for: the sidecar
+/// alone ends.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether the application is gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::config::{ConfigFile, ProxyConfig, ProxyConfigError};
+use crate::config::{ConfigFile, Overrides, ProxyConfig, ProxyConfigError};
 use crate::proxy::{Proxy, StartError};
 
 /// Why a proxy ended.
@@ -26,7 +26,11 @@ pub enum RunError {
 /// # Errors
 ///
 /// What keeps it from starting.
-pub async fn run(config: &ProxyConfig, path: PathBuf) -> Result<(), RunError> {
+pub async fn run(
+    config: &ProxyConfig,
+    path: PathBuf,
+    overrides: &Overrides,
+) -> Result<(), RunError> {
     let hear = |kind| signal(kind).map_err(RunError::Signals);
     let mut signals = Signals {
         hangup: hear(SignalKind::hangup())?,
@@ -34,6 +38,9 @@ pub async fn run(config: &ProxyConfig, path: PathBuf) -> Result<(), RunError> {
         interrupt: hear(SignalKind::interrupt())?,
     };
     let proxy = Proxy::start(config).await?;
+    for name in overrides.unknown() {
+        tracing::warn!(name, "onus: no setting has this name; the variable is ignored");
+    }
     let mut file = Watched::new(path);
     let mut looks = interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -44,7 +51,7 @@ pub async fn run(config: &ProxyConfig, path: PathBuf) -> Result<(), RunError> {
             _ = looks.tick() => false,
         };
         if let Some(text) = file.changed(forced).await {
-            reload(&proxy, &file.path, text);
+            reload(&proxy, &file.path, text, overrides);
         }
     }
     tracing::info!("onus: the proxy drains");
@@ -73,8 +80,13 @@ async fn ended(terminate: &mut Signal, interrupt: &mut Signal) {
 }
 
 /// Takes over what the file says, or tells why not.
-fn reload(proxy: &Proxy, path: &Path, text: Result<String, ProxyConfigError>) {
-    let read = text.and_then(|text| ProxyConfig::new(ConfigFile::parse(&text)?));
+fn reload(
+    proxy: &Proxy,
+    path: &Path,
+    text: Result<String, ProxyConfigError>,
+    overrides: &Overrides,
+) {
+    let read = text.and_then(|text| ProxyConfig::new(ConfigFile::with(&text, overrides)?));
     let taken = match read {
         Ok(config) => proxy.reload(&config),
         Err(error) => {

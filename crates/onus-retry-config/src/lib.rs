@@ -29,6 +29,7 @@ mod documents;
 mod import;
 mod node;
 mod policy;
+mod route;
 mod service;
 mod unread;
 
@@ -36,7 +37,7 @@ pub use condition::{Condition, Traffic};
 pub use import::{Import, RetryConfig};
 pub use policy::{
     Attempts, Backoff, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Place, Policy,
-    Route,
 };
+pub use route::{Match, Path, Route};
 pub use service::Service;
 pub use unread::{Unread, Why};

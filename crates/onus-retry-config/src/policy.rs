@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::condition::{Condition, Traffic};
+use crate::route::Route;
 use crate::service::Service;
 
 /// The retries of one route to one callee.
@@ -17,6 +18,8 @@ pub struct Policy {
     pub caller: Caller,
     /// Whom they call.
     pub callee: Service,
+    /// The port that is called, where that is written.
+    pub port: Option<u16>,
     /// Which of them.
     pub route: Route,
     /// How often a call is tried.
@@ -74,17 +77,6 @@ pub enum Caller {
     Service(Service),
     /// Gateways, where requests come in.
     Gateway,
-}
-
-/// Which calls a policy is for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Route {
-    /// What people read: its name, path or method.
-    pub label: String,
-    /// The methods of HTTP it is limited to; empty: all.
-    pub methods: Vec<String>,
-    /// The gRPC methods it is limited to, as `Service/Method`; empty: all, or no gRPC.
-    pub grpc_methods: Vec<String>,
 }
 
 /// How often a call is tried.

@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -127,6 +128,27 @@ impl Client {
             return Ok(body);
         }
         Err(self.refusal(path, status, &body))
+    }
+
+    /// Begins to read a document that has no end.
+    pub(crate) async fn open(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> anyhow::Result<Incoming> {
+        let request = self.request(Method::GET, path, query, Bytes::new())?;
+        let answer = tokio::time::timeout(TIMEOUT, self.http.request(request))
+            .await
+            .map_err(|_| anyhow!("no answer within {} s", TIMEOUT.as_secs()))
+            .and_then(|answer| Ok(answer?))
+            .with_context(|| format!("ask {}", self.base))?;
+        let (head, body) = answer.into_parts();
+        if head.status.is_success() {
+            return Ok(body);
+        }
+        let body =
+            Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| anyhow!(error))?;
+        Err(self.refusal(path, head.status, &body.to_bytes()))
     }
 
     /// Writes an answer of any size to a file as it comes; how many bytes it has.

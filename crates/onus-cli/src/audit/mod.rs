@@ -17,6 +17,8 @@ use crate::cli::{AuditOptions, AuditOutput};
 use crate::exit::{Exit, Refused};
 use crate::graphs::Graphs;
 
+pub(crate) use self::sources::config as retry_config;
+
 /// What was read, and what came of it.
 struct Outcome {
     config: RetryConfig,

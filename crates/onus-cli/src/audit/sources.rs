@@ -9,7 +9,7 @@ use onus_retry_config::{Import, RetryConfig};
 use onus_traces::{Format, Limits, Reading};
 
 /// What the files say together, and how many there are.
-pub(super) fn config(paths: &[PathBuf]) -> anyhow::Result<(RetryConfig, usize)> {
+pub(crate) fn config(paths: &[PathBuf]) -> anyhow::Result<(RetryConfig, usize)> {
     let mut import = Import::default();
     let mut files = 0;
     for path in paths {

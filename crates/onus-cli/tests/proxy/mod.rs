@@ -76,6 +76,13 @@ impl Running {
         }
     }
 
+    /// Where it listens for this.
+    fn listens(line: &str, what: &str) -> SocketAddr {
+        let address = line.split(&format!("{what}=")).nth(1).expect("it is told");
+        let address = address.split_whitespace().next().expect("it is told");
+        address.parse().expect("it is an address")
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("as the test sets it up");
@@ -103,8 +110,7 @@ fn it_says_where_it_listens_reloads_and_ends_when_it_is_told() {
     let file = File::new("runs", &yaml(""));
     let mut proxy = Running::start(&file);
     let line = proxy.says("the proxy listens");
-    let admin = line.split("admin=").nth(1).unwrap().split_whitespace().next().unwrap();
-    let admin = admin.parse().unwrap();
+    let admin = Running::listens(&line, "admin");
     assert!(get(admin, "/readyz").starts_with("HTTP/1.1 200"));
 
     std::fs::write(&file.0, yaml("mode: enforce\n")).unwrap();
@@ -128,12 +134,32 @@ fn what_keeps_it_from_starting_is_told_in_a_line() {
     let address = taken.local_addr().unwrap();
     let port = yaml("")
         .replace("admin: {listen: \"127.0.0.1:0\"}", &format!("admin: {{listen: \"{address}\"}}"));
+    let own = yaml(&format!("callees: {{b: {{address: \"b:80\", listen: \"{address}\"}}}}\n"));
+    let tls = |key: &str| {
+        let app = "app: \"127.0.0.1:1\"";
+        yaml("").replace(app, &format!("{app}, tls: {{certificate: {key}, key: {key}}}"))
+    };
     let (port, bad) = (File::new("port", &port), File::new("bad", &yaml("workers: 0\n")));
+    let (own, no_file) = (File::new("own", &own), File::new("no-file", &tls("/nowhere/tls.crt")));
+    let garbage = File::new("garbage", "no certificate\n");
+    let no_certificate = File::new("no-certificate", &tls(garbage.0.to_str().unwrap()));
     for (path, says) in [
         (port.0.to_str().unwrap(), format!("error: failed to listen on {address} for admin: ")),
         (
             bad.0.to_str().unwrap(),
             "error: failed to use the configuration: workers is \"0\"".into(),
+        ),
+        (
+            own.0.to_str().unwrap(),
+            format!("error: failed to listen on {address} for callee \"b\": "),
+        ),
+        (
+            no_file.0.to_str().unwrap(),
+            "error: failed to use the configuration: failed to read /nowhere/tls.crt".into(),
+        ),
+        (
+            no_certificate.0.to_str().unwrap(),
+            "error: failed to use the configuration: failed to".into(),
         ),
         ("/nowhere/onus.yaml", "error: failed to read /nowhere/onus.yaml: ".into()),
     ] {
@@ -161,4 +187,142 @@ fn configurations_are_checked_shown_and_explained() {
     assert_eq!(output(&["config", "validate", example.0.to_str().unwrap()]).0, Some(0));
     let (code, schema, _) = output(&["config", "schema"]);
     assert!(code == Some(0) && serde_json::from_str::<serde_json::Value>(&schema).is_ok());
+}
+
+#[test]
+fn attempts_of_several_sidecars_are_shown_while_they_happen() {
+    let nobody = "callees: {pay: {address: \"127.0.0.1:1\"}}\n";
+    let file = File::new("tailed", &yaml(nobody));
+    let mut proxies = [Running::start(&file), Running::start(&file)];
+    let lines = proxies.each_mut().map(|proxy| proxy.says("the proxy listens"));
+    let admins = lines.each_ref().map(|line| Running::listens(line, "admin").to_string());
+    let outbounds = lines.each_ref().map(|line| Running::listens(line, "outbound"));
+    let call = |proxy: usize| {
+        let mut stream = TcpStream::connect(outbounds[proxy]).unwrap();
+        write!(stream, "GET /a HTTP/1.1\r\nhost: pay\r\nconnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 503"), "{text}");
+    };
+    for (format, columns) in [
+        ("table", &["checkout", "pay", "GET /a", "127.0.0.1:1", "error="][..]),
+        ("json", &["\"service\":\"checkout\"", "\"callee\":\"pay\"", "\"status\":0"]),
+    ] {
+        let mut tail = onus(&["tail", "--edge", "pay", "-o", format, &admins[0], &admins[1]])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut shown = BufReader::new(tail.stdout.take().unwrap());
+        let mut next = || {
+            let mut line = String::new();
+            shown.read_line(&mut line).unwrap();
+            line
+        };
+        // It reads once both count it.
+        for admin in &admins {
+            let admin = admin.parse().unwrap();
+            while !get(admin, "/metrics").contains("onus_proxy_tail_readers 1.0\n") {}
+        }
+        if format == "table" {
+            assert!(next().starts_with("TIME (UTC)"));
+        }
+        for proxy in [0, 1] {
+            call(proxy);
+            let line = next();
+            assert!(columns.iter().all(|column| line.contains(column)), "{line}");
+        }
+        tail.kill().unwrap();
+        tail.wait().unwrap();
+        for admin in &admins {
+            let admin = admin.parse().unwrap();
+            while !get(admin, "/metrics").contains("onus_proxy_tail_readers 0.0\n") {}
+        }
+    }
+    let (code, _, stderr) = output(&["tail", "--status", "loud", &admins[0]]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("allowed is one like 503, 5xx, grpc-14 or none"), "{stderr}");
+    assert_eq!(output(&["tail", "127.0.0.1:1"]).0, Some(1));
+}
+
+#[test]
+fn variables_win_over_the_file_and_are_named() {
+    let file = File::new("variables", &yaml("mode: observe\n").replace("service: checkout\n", ""));
+    let path = file.0.to_str().unwrap();
+    let with = |args: &[&str], variables: &[(&str, &str)]| {
+        let output = onus(args).envs(variables.iter().copied()).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let service = ("ONUS_SERVICE", "shop/pay");
+    let (code, shown, _) = with(&["config", "show", path], &[service, ("ONUS_MODE", "off")]);
+    assert_eq!(code, Some(0));
+    for line in [
+        "service: shop/pay  # ONUS_SERVICE",
+        "mode: \"off\"  # ONUS_MODE",
+        "  listen: 127.0.0.1:0  # file",
+        "workers: 1  # default",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line} is not in\n{shown}");
+    }
+    for command in [&["proxy", "-c", path][..], &["config", "validate", path]] {
+        let (code, stdout, stderr) = with(command, &[service, ("ONUS_MODE", "loud")]);
+        assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
+        let says = "error: failed to use the environment: ONUS_MODE is \"loud\": ";
+        assert!(stderr.starts_with(says), "{stderr}");
+    }
+    let mut command = onus(&["proxy", "-c", path]);
+    command.env("ONUS_SERVICE", "shop/pay").env("ONUS_MODE", "enforce").env("ONUS_MODUS", "off");
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap());
+    let mut proxy = Running { child, lines };
+    let admin = Running::listens(&proxy.says("the proxy listens"), "admin");
+    proxy.says("ONUS_MODUS");
+    let mode = "onus_mode{service=\"shop/pay\",mode=\"enforce\"} 1.0";
+    assert!(get(admin, "/metrics").contains(mode));
+    // They win over what the file says later too.
+    std::fs::write(&file.0, yaml("mode: observe\nlimits: {requests: 7}\n")).unwrap();
+    proxy.signal(Signal::HUP);
+    proxy.says("another configuration is in force");
+    assert!(get(admin, "/metrics").contains(mode));
+}
+
+#[test]
+fn who_calls_nobody_is_told_why_in_the_words_of_its_protocol() {
+    let file = File::new("nobody", &yaml("callees: {pay: {address: \"127.0.0.1:1\"}}\n"));
+    let mut proxy = Running::start(&file);
+    let line = proxy.says("the proxy listens");
+    let (inbound, outbound) =
+        (Running::listens(&line, "inbound"), Running::listens(&line, "outbound"));
+    let ask = |address: SocketAddr, host: &str, grpc: bool| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let kind = if grpc { "content-type: application/grpc\r\n" } else { "" };
+        write!(
+            stream,
+            "POST /a.B/C HTTP/1.1\r\nhost: {host}\r\n{kind}content-length: 0\r\n\
+             connection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    for (address, host, grpc, parts) in [
+        (outbound, "who", false, &["HTTP/1.1 404", "no callee \"who\" is configured"][..]),
+        (outbound, "who", true, &["HTTP/1.1 200", "grpc-status: 12", "no callee \"who\""]),
+        (outbound, "pay", false, &["HTTP/1.1 503", "error=connection_refused", "127.0.0.1:1"]),
+        (outbound, "pay", true, &["HTTP/1.1 200", "grpc-status: 14", "127.0.0.1:1"]),
+        // The application cannot be reached: an error of this service, with its claim.
+        (
+            inbound,
+            "a",
+            false,
+            &["HTTP/1.1 503", "onus-claim: claimed;reason=own", "proxy-status: "],
+        ),
+        (inbound, "a", true, &["grpc-status: 14", "onus-claim: claimed;reason=own"]),
+    ] {
+        let answer = ask(address, host, grpc);
+        for part in parts {
+            assert!(answer.contains(part), "{part} is not in\n{answer}");
+        }
+    }
 }

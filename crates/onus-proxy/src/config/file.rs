@@ -76,6 +76,8 @@ pub struct InboundFile {
     /// Whether callers are outside of the trust boundary: nothing that they say of ownership is
     /// read, and they get no claim.
     pub untrusted_callers: bool,
+    /// What requests are told of the way that they came.
+    pub forwarding: ForwardingFile,
 }
 
 impl Default for InboundFile {
@@ -87,8 +89,24 @@ impl Default for InboundFile {
             tls: None,
             routes: Vec::new(),
             untrusted_callers: false,
+            forwarding: ForwardingFile::default(),
         }
     }
+}
+
+/// What requests are told of the way that they came; nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ForwardingFile {
+    /// Writes `Via`, and refuses requests that have been here before.
+    pub via: bool,
+    /// Writes `Forwarded`.
+    pub forwarded: bool,
+    /// Writes `X-Forwarded-For`, `-Proto` and `-Host`.
+    pub x_forwarded: bool,
+    /// Networks such as `10.0.0.0/8` of clients whose own `Forwarded` and `X-Forwarded-…` stay and
+    /// are added to; those of others are taken out where this proxy writes any.
+    pub trusted: Vec<String>,
 }
 
 /// Calls of the application to others.
@@ -97,11 +115,14 @@ impl Default for InboundFile {
 pub struct OutboundFile {
     /// Where calls to all callees are accepted; port 0 is any free one.
     pub listen: SocketAddr,
+    /// What calls are told of the way that they came.
+    pub forwarding: ForwardingFile,
 }
 
 impl Default for OutboundFile {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7461)) }
+        let forwarding = ForwardingFile::default();
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7461)), forwarding }
     }
 }
 
@@ -201,11 +222,14 @@ impl Default for DrainFile {
 pub struct AdminFile {
     /// Where it listens.
     pub listen: SocketAddr,
+    /// A file with the token that switches modes from another machine; from this one none is needed,
+    /// and without this none is enough.
+    pub token_file: Option<PathBuf>,
 }
 
 impl Default for AdminFile {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7470)) }
+        Self { listen: SocketAddr::from(([127, 0, 0, 1], 7470)), token_file: None }
     }
 }
 

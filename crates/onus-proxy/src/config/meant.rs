@@ -10,8 +10,9 @@ use onus::{Correlation, Onus, OnusBuilder};
 
 use super::ProxyConfigError;
 use super::callee;
-use super::file::{CalleeFile, CalleeTlsFile, ConfigFile, OneOrMany, ProtocolWord};
+use super::file::{CalleeFile, CalleeTlsFile, ConfigFile, ForwardingFile, OneOrMany, ProtocolWord};
 use crate::connection::ServerLimits;
+use crate::forwarding::{Forwarding, Network};
 use crate::pool::{PoolLimits, Protocol, Target};
 use crate::routes::Routes;
 use crate::tls::{ClientTls, ServerTls, TlsFiles};
@@ -61,8 +62,11 @@ impl ProxyConfig {
         let ids = file.correlation.ids.iter().map(|name| header("correlation.ids", name));
         let correlation = Correlation::new(ids.collect::<Result<Vec<_>, _>>()?);
         let callees = file.callees.iter().map(|(name, callee)| CalleeConfig::new(name, callee));
-        let callees = callees.collect::<Result<_, _>>()?;
+        let callees = callees.collect::<Result<Vec<_>, _>>()?;
         check_limits(&file)?;
+        refuse_itself(&file, &app, &callees)?;
+        networks("inbound.forwarding.trusted", &file.inbound.forwarding)?;
+        networks("outbound.forwarding.trusted", &file.outbound.forwarding)?;
         let routes = routes("inbound.routes", &file.inbound.routes)?;
         let tls = file.inbound.tls.as_ref().map(|tls| TlsFiles {
             identity: Some((tls.certificate.clone(), tls.key.clone())),
@@ -123,6 +127,11 @@ impl ProxyConfig {
         self.file.switch_file.as_ref()
     }
 
+    /// The file with the token for other machines.
+    pub(crate) fn token_file(&self) -> Option<&PathBuf> {
+        self.file.admin.token_file.as_ref()
+    }
+
     /// How long the proxy goes on when it is told to end, and how long it may then take.
     pub(crate) fn drain(&self) -> (Duration, Duration) {
         (self.file.drain.delay.0, self.file.drain.limit.0)
@@ -146,6 +155,8 @@ impl ProxyConfig {
             ("callees.listen", own(self) == own(next)),
             ("inbound.app", self.app == next.app),
             ("inbound.tls", self.tls == next.tls),
+            ("inbound.forwarding", self.file.inbound.forwarding == next.file.inbound.forwarding),
+            ("outbound.forwarding", self.file.outbound.forwarding == next.file.outbound.forwarding),
             ("inbound.protocol", self.app_protocol == next.app_protocol),
             ("correlation", self.file.correlation.ids == next.file.correlation.ids),
             ("workers", self.file.workers == next.file.workers),
@@ -157,6 +168,18 @@ impl ProxyConfig {
             }
         }
         Ok(())
+    }
+
+    /// What requests and calls are told of the way that they came.
+    pub(crate) fn forwarding(&self) -> [Option<Arc<Forwarding>>; 2] {
+        let sides =
+            [("in", &self.file.inbound.forwarding), ("out", &self.file.outbound.forwarding)];
+        sides.map(|(side, file)| {
+            // They were read before.
+            let trusted = networks(side, file).unwrap_or_default();
+            let ForwardingFile { via, forwarded, x_forwarded, .. } = *file;
+            Forwarding::new(side, &self.file.service, via, forwarded, x_forwarded, trusted)
+        })
     }
 
     /// What callers are shown.
@@ -254,6 +277,57 @@ fn check_limits(file: &ConfigFile) -> Result<(), ProxyConfigError> {
     if !(1..=256).contains(&file.workers) {
         let (field, value) = ("workers".to_owned(), file.workers.to_string());
         return Err(ProxyConfigError::Value { field, value, allowed: "1 to 256" });
+    }
+    Ok(())
+}
+
+fn networks(field: &str, file: &ForwardingFile) -> Result<Vec<Network>, ProxyConfigError> {
+    let network = |text: &String| {
+        text.parse().map_err(|()| ProxyConfigError::Value {
+            field: field.to_owned(),
+            value: text.clone(),
+            allowed: "a network such as 10.0.0.0/8 or fd00::/8, or one address",
+        })
+    };
+    file.trusted.iter().map(network).collect()
+}
+
+/// A proxy whose application or callee is the proxy itself would ask itself without end.
+fn refuse_itself(
+    file: &ConfigFile,
+    app: &Target,
+    callees: &[CalleeConfig],
+) -> Result<(), ProxyConfigError> {
+    let own: Vec<SocketAddr> = [file.inbound.listen, file.outbound.listen]
+        .into_iter()
+        .chain(callees.iter().filter_map(|callee| callee.listen))
+        .filter(|listen| listen.port() != 0)
+        .collect();
+    let listens = |at: &SocketAddr| {
+        let same = |own: &SocketAddr| {
+            let here = own.ip() == at.ip() || (own.ip().is_unspecified() && at.ip().is_loopback());
+            here && own.port() == at.port()
+        };
+        own.iter().any(same)
+    };
+    let app = std::iter::once(("inbound.app".to_owned(), app));
+    let callees =
+        callees.iter().map(|callee| (format!("callees.{}.address", callee.name), &callee.target));
+    for (field, target) in app.chain(callees) {
+        let found = match target {
+            Target::Addresses(addresses) => addresses.iter().find(|at| listens(at)).copied(),
+            Target::Name { host, port } if host == "localhost" => {
+                Some(SocketAddr::from(([127, 0, 0, 1], *port))).filter(listens)
+            }
+            Target::Name { .. } => None,
+        };
+        if let Some(address) = found {
+            return Err(ProxyConfigError::Value {
+                field,
+                value: address.to_string(),
+                allowed: "any address but those where this proxy listens itself",
+            });
+        }
     }
     Ok(())
 }

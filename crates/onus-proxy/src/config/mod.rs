@@ -3,6 +3,7 @@
 mod callee;
 mod file;
 mod meant;
+mod overrides;
 mod words;
 
 use std::io;
@@ -14,11 +15,12 @@ use crate::tls::TlsError;
 
 pub use self::file::{
     AdminFile, AnnotationWord, BudgetFile, CalleeFile, CalleeTlsFile, ClassWord, ConfigFile,
-    CorrelationFile, DeclaredFile, DrainFile, InboundFile, InboundTlsFile, Like, LimitsFile,
-    MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
+    CorrelationFile, DeclaredFile, DrainFile, ForwardingFile, InboundFile, InboundTlsFile, Like,
+    LimitsFile, MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
 };
 pub(crate) use self::meant::CalleeConfig;
 pub use self::meant::ProxyConfig;
+pub use self::overrides::Overrides;
 pub use self::words::{Errors, ModeWord, Size, Span};
 
 /// A configuration that cannot be used.
@@ -46,6 +48,16 @@ pub enum ProxyConfigError {
         /// What would be right.
         allowed: &'static str,
     },
+    /// A variable of the environment has a value that cannot be meant.
+    #[error("use the environment: {name} is {value:?}: {why}")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// What it says.
+        value: String,
+        /// What is wrong.
+        why: String,
+    },
     /// A running proxy cannot take it over.
     #[error("use the configuration: another {field} needs a restart")]
     NeedsRestart {
@@ -66,15 +78,39 @@ pub enum ProxyConfigError {
 }
 
 impl ConfigFile {
-    /// Reads a file.
+    /// Reads a file, and takes over what variables say.
     ///
     /// # Errors
     ///
     /// One that cannot be read, or a line that cannot be meant.
-    pub fn read(path: &Path) -> Result<Self, ProxyConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ProxyConfigError::Unreadable { path: path.to_owned(), source })?;
-        Self::parse(&text)
+    pub fn read(path: &Path, overrides: &Overrides) -> Result<Self, ProxyConfigError> {
+        overrides.read(&Self::text(path)?)
+    }
+
+    /// Reads the text of a file, and takes over what variables say.
+    ///
+    /// # Errors
+    ///
+    /// A line or a variable that cannot be meant.
+    pub fn with(text: &str, overrides: &Overrides) -> Result<Self, ProxyConfigError> {
+        overrides.read(text)
+    }
+
+    /// A file with every value that is in force, in YAML, and where each comes from.
+    ///
+    /// # Errors
+    ///
+    /// What keeps a proxy from starting with it.
+    pub fn explain(path: &Path, overrides: &Overrides) -> Result<String, ProxyConfigError> {
+        let text = Self::text(path)?;
+        let file = overrides.read(&text)?;
+        ProxyConfig::new(file.clone())?;
+        Ok(overrides.explain(&file.show()?, &text))
+    }
+
+    fn text(path: &Path) -> Result<String, ProxyConfigError> {
+        std::fs::read_to_string(path)
+            .map_err(|source| ProxyConfigError::Unreadable { path: path.to_owned(), source })
     }
 
     /// Reads the text of a file.

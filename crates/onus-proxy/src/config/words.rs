@@ -81,6 +81,12 @@ impl<'de> Deserialize<'de> for Errors {
     }
 }
 
+impl Errors {
+    fn words(&self, errors: impl Iterator<Item = CallError>) -> Vec<String> {
+        errors.filter(|&error| self.0.contains(error)).map(|error| error.to_string()).collect()
+    }
+}
+
 fn errors(word: &str) -> Option<Vec<CallError>> {
     let one = match word {
         "connect" => CallError::Connect,
@@ -167,10 +173,14 @@ impl Serialize for Errors {
         if self.0 == ErrorSet::FAILURES {
             return serializer.collect_seq(["failures"]);
         }
-        let replies = (400..=599).map(CallError::Http).chain((1..=16).map(CallError::Grpc));
-        let all = replies.chain(CallError::TRANSPORT);
-        let words = all.filter(|&error| self.0.contains(error)).map(|error| error.to_string());
-        serializer.collect_seq(words)
+        let class = |from| (from..from + 100).map(CallError::Http);
+        let whole = |from| class(from).all(|error| self.0.contains(error));
+        let statuses = |from: u16| match whole(from) {
+            true => vec![format!("http-{}xx", from / 100)],
+            false => self.words(class(from)),
+        };
+        let rest = self.words((1..=16).map(CallError::Grpc).chain(CallError::TRANSPORT));
+        serializer.collect_seq([statuses(400), statuses(500), rest].concat())
     }
 }
 
@@ -274,6 +284,7 @@ mod tests {
                 "[\"connect\", \"http-503\", \"grpc-14\"]",
                 Some("[\"http-503\",\"grpc-14\",\"connect\"]"),
             ),
+            ("[\"http-5xx\", \"http-429\"]", Some("[\"http-429\",\"http-5xx\"]")),
             ("[]", Some("[]")),
             ("[\"http-200\"]", None),
             ("[\"http-600\"]", None),

@@ -1,72 +1,141 @@
-//! One line of the access log for each attempt, where somebody asks for it: with the target
-//! `onus::access` at level `info`.
+//! One line of the access log for each attempt, where somebody asks for it.
 
+use std::error::Error;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, Method, Request, Response};
 use onus::claim::{Claim, ClaimHeaders, ClaimReason, ParsedClaim};
 use onus::replay::Attempt;
 use tokio::time::Instant;
-use tracing::Level;
 
 use super::body::PoolBody;
 use super::error::PoolError;
+use crate::answer::is_grpc;
+use crate::tail::{AccessLog, Line};
 
 /// An attempt that is under way and will be a line.
 pub(super) struct Entry {
+    log: Arc<AccessLog>,
     callee: Arc<str>,
     method: Method,
     path: String,
     attempt: Attempt,
     begun: Instant,
+    /// The instance that is asked, once it is chosen.
+    instance: Option<SocketAddr>,
 }
 
 impl Entry {
     /// Of an attempt, where somebody asks for lines.
     pub(super) fn begin<B>(
+        log: &Arc<AccessLog>,
         callee: &Arc<str>,
         request: &Request<B>,
         attempt: Attempt,
     ) -> Option<Self> {
-        if !tracing::enabled!(target: "onus::access", Level::INFO) {
-            return None;
-        }
-        Some(Self {
+        log.is_wanted().then(|| Self {
+            log: log.clone(),
             callee: callee.clone(),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             attempt,
             begun: Instant::now(),
+            instance: None,
         })
     }
 
-    /// The attempt has its response head, or none.
-    pub(super) fn end<B: Send + 'static>(self, sent: &Result<Response<PoolBody<B>>, PoolError>) {
-        let (status, error) = match sent {
-            Ok(response) => (response.status().as_u16(), String::new()),
-            Err(error) => (0, error.to_string()),
-        };
-        let said = sent.as_ref().map_or(Said::NOTHING, |response| Said::read(response.headers()));
-        let instance = sent.as_ref().map_or_else(
-            |error| error.address().map(|address| address.to_string()),
-            |response| response.body().instance().map(|address| address.to_string()),
-        );
-        tracing::info!(
-            target: "onus::access",
-            callee = &*self.callee,
-            instance = instance.unwrap_or_default(),
-            attempt = self.attempt.number(),
-            method = self.method.as_str(),
-            path = self.path,
-            status,
-            ms = self.begun.elapsed().as_millis() as u64,
-            retry = said.retry,
-            cause = said.cause,
-            origin = said.origin,
-            hops = said.hops,
-            error,
-        );
+    /// Which instance is asked.
+    pub(super) fn goes_to(&mut self, instance: SocketAddr) {
+        self.instance = Some(instance);
     }
+
+    /// The attempt has its response head, or none. A head of gRPC that does not say how it ends
+    /// leaves the line to its trailers.
+    pub(super) fn end<B: Send + 'static>(
+        self,
+        sent: Result<Response<PoolBody<B>>, PoolError>,
+    ) -> Result<Response<PoolBody<B>>, PoolError> {
+        let mut response = match sent {
+            Ok(response) => response,
+            Err(error) => {
+                self.write(0, &HeaderMap::new(), with_causes(&error));
+                return Err(error);
+            }
+        };
+        let (status, headers) = (response.status().as_u16(), response.headers());
+        if is_grpc(headers) && !headers.contains_key(GRPC_STATUS) {
+            let open = OpenEntry { entry: Some(self), status };
+            response.body_mut().log(Box::new(open));
+        } else {
+            self.write(status, headers, String::new());
+        }
+        Ok(response)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "people and tools are told when it was")]
+    fn write(self, status: u16, said: &HeaderMap, error: String) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let grpc_status = said.get(GRPC_STATUS).and_then(|code| code.to_str().ok()?.parse().ok());
+        let Said { retry, cause, origin, hops } = Said::read(said);
+        let line = Line {
+            at: ms(now),
+            service: self.log.service().clone(),
+            callee: self.callee,
+            instance: self.instance.map(|instance| instance.to_string()).unwrap_or_default(),
+            attempt: self.attempt.number().get(),
+            method: self.method.as_str().to_owned(),
+            path: self.path,
+            status,
+            grpc_status,
+            ms: ms(self.begun.elapsed()),
+            retry,
+            cause,
+            origin,
+            hops,
+            error,
+        };
+        self.log.write(line);
+    }
+}
+
+/// An answer of gRPC whose trailers have not come.
+pub(super) struct OpenEntry {
+    /// Until it is written.
+    entry: Option<Entry>,
+    status: u16,
+}
+
+impl OpenEntry {
+    /// The trailers, or the end without any.
+    pub(super) fn end(&mut self, trailers: &HeaderMap) {
+        self.write(trailers, String::new());
+    }
+
+    /// The body broke.
+    pub(super) fn breaks(&mut self, error: &hyper::Error) {
+        self.write(&HeaderMap::new(), with_causes(error));
+    }
+
+    fn write(&mut self, trailers: &HeaderMap, error: String) {
+        if let Some(entry) = self.entry.take() {
+            entry.write(self.status, trailers, error);
+        }
+    }
+}
+
+/// Who reads the answer has gone before its end.
+impl Drop for OpenEntry {
+    fn drop(&mut self) {
+        self.write(&HeaderMap::new(), "the answer was not read to its end".to_owned());
+    }
+}
+
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// What an answer says of its error, in the words for people.
@@ -104,3 +173,5 @@ impl Said {
         }
     }
 }
+
+const GRPC_STATUS: &str = "grpc-status";

@@ -1,9 +1,11 @@
 //! The instances of a callee: where they are, and which one an attempt goes to.
 
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -42,6 +44,18 @@ pub(super) struct Endpoints<B> {
     next: AtomicUsize,
     /// Held by whoever asks the resolver.
     resolver: Mutex<Resolved>,
+    lookup: Lookup,
+    lookups_failed: AtomicU64,
+}
+
+/// Asks where a name leads.
+type Lookup = Box<dyn Fn(String, u16) -> Asked + Send + Sync>;
+type Asked = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+
+fn system() -> Lookup {
+    Box::new(|host, port| {
+        Box::pin(async move { Ok(lookup_host((host.as_str(), port)).await?.collect()) })
+    })
 }
 
 /// What the resolver said last.
@@ -55,6 +69,10 @@ struct Resolved {
 
 impl<B> Endpoints<B> {
     pub(super) fn new(target: Target, dial: Dial, limits: PoolLimits) -> Self {
+        Self::asking(system(), target, dial, limits)
+    }
+
+    fn asking(lookup: Lookup, target: Target, dial: Dial, limits: PoolLimits) -> Self {
         let endpoints = Self {
             target,
             dial,
@@ -62,6 +80,8 @@ impl<B> Endpoints<B> {
             list: ArcSwap::default(),
             next: AtomicUsize::new(0),
             resolver: Mutex::default(),
+            lookup,
+            lookups_failed: AtomicU64::new(0),
         };
         if let Target::Addresses(addresses) = &endpoints.target {
             endpoints.take_over(addresses);
@@ -122,8 +142,8 @@ impl<B> Endpoints<B> {
         if recent(resolved.good) {
             return Ok(());
         }
-        let mut found = lookup_host((host.as_str(), *port)).await;
-        let mut addresses: Vec<_> = found.as_mut().map(Iterator::collect).unwrap_or_default();
+        let mut found = (self.lookup)(host.clone(), *port).await;
+        let mut addresses = found.as_mut().map(std::mem::take).unwrap_or_default();
         addresses.sort_unstable();
         addresses.dedup();
         addresses.truncate(INSTANCES_MAX);
@@ -133,6 +153,7 @@ impl<B> Endpoints<B> {
             return Ok(());
         }
         resolved.bad = Some(Instant::now());
+        self.lookups_failed.fetch_add(1, Ordering::Relaxed);
         if resolved.good.is_none_or(|good| good.elapsed() > STALE_MAX) {
             self.take_over(&[]);
         }
@@ -157,7 +178,8 @@ impl<B> Endpoints<B> {
 
     /// What there is of connections.
     pub(super) fn view(&self) -> PoolView {
-        let mut view = PoolView::default();
+        let lookups_failed = self.lookups_failed.load(Ordering::Relaxed);
+        let mut view = PoolView { lookups_failed, ..PoolView::default() };
         for endpoint in self.list.load().iter() {
             view.instances += 1;
             view.failing += usize::from(endpoint.is_failing());
@@ -188,3 +210,112 @@ const STALE_MAX: Duration = Duration::from_secs(300);
 
 /// The most instances that are kept apart; a name with more is served by its first ones.
 const INSTANCES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex as Shared;
+
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+
+    /// What the resolver says: instances, or nothing.
+    type Says = Arc<Shared<Vec<u8>>>;
+
+    fn endpoints(says: &Says) -> Endpoints<()> {
+        let says = says.clone();
+        let lookup: Lookup = Box::new(move |_, port| {
+            let said = says.lock().unwrap().clone();
+            let addresses = said.iter().map(|&n| SocketAddr::from(([10, 0, 0, n], port)));
+            let addresses: Vec<_> = addresses.collect();
+            Box::pin(async move {
+                match addresses.is_empty() {
+                    true => Err(io::Error::other("no such name")),
+                    false => Ok(addresses),
+                }
+            })
+        });
+        let limits = PoolLimits {
+            connections: 1,
+            http2_connections: 1,
+            streams: 1,
+            pending: 1,
+            connect: Duration::from_secs(1),
+            idle: Duration::from_secs(1),
+        };
+        let dial = Dial { timeout: limits.connect, tls: None };
+        let target = Target::Name { host: "pay".to_owned(), port: 80 };
+        Endpoints::asking(lookup, target, dial, limits)
+    }
+
+    fn known(endpoints: &Endpoints<()>) -> Vec<u8> {
+        let last = |address: SocketAddr| match address.ip() {
+            std::net::IpAddr::V4(ip) => ip.octets()[3],
+            std::net::IpAddr::V6(_) => 0,
+        };
+        endpoints.list.load().iter().map(|endpoint| last(endpoint.address)).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn instances_follow_the_name_and_outlast_a_resolver_that_fails() {
+        // S96
+        let says = Says::default();
+        let endpoints = endpoints(&says);
+        assert!(endpoints.pick(None).await.is_err(), "nobody knows where it is");
+        *says.lock().unwrap() = vec![1, 2];
+        sleep(RESOLVE_AGAIN).await;
+        endpoints.pick(None).await.unwrap();
+        assert_eq!(known(&endpoints), [1, 2]);
+        let kept = endpoints.list.load()[1].clone();
+
+        *says.lock().unwrap() = vec![2, 3, 2];
+        endpoints.resolve(RESOLVE_AGAIN).await.unwrap();
+        assert_eq!(known(&endpoints), [1, 2], "it was asked a moment ago");
+        advance(RESOLVE_AGAIN).await;
+        endpoints.resolve(RESOLVE_AGAIN).await.unwrap();
+        assert_eq!(known(&endpoints), [2, 3]);
+        assert!(Arc::ptr_eq(&kept, &endpoints.list.load()[0]), "who stays keeps its connections");
+
+        says.lock().unwrap().clear();
+        let failed = endpoints.view().lookups_failed;
+        let since = Instant::now();
+        while since.elapsed() + RESOLVE_AGAIN < STALE_MAX {
+            advance(RESOLVE_AGAIN).await;
+            assert!(endpoints.resolve(RESOLVE_AGAIN).await.is_err());
+            assert_eq!(known(&endpoints), [2, 3], "after {:?}", since.elapsed());
+            assert!(endpoints.pick(None).await.is_ok());
+        }
+        assert!(endpoints.view().lookups_failed > failed + 100);
+        advance(RESOLVE_AGAIN * 2).await;
+        assert!(endpoints.resolve(RESOLVE_AGAIN).await.is_err());
+        assert!(known(&endpoints).is_empty(), "addresses of long ago may be somebody else's");
+        assert!(endpoints.pick(None).await.is_err());
+        *says.lock().unwrap() = vec![4];
+        advance(RESOLVE_AGAIN).await;
+        assert_eq!(
+            endpoints.pick(None).await.unwrap().address,
+            SocketAddr::from(([10, 0, 0, 4], 80))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_goes_to_an_instance_that_the_call_has_not_tried() {
+        // S96
+        let says = Says::new(Shared::new(vec![1, 2, 3]));
+        let endpoints = endpoints(&says);
+        let trail = Trail::default();
+        let mut tried = Vec::new();
+        for _ in 0..3 {
+            tried.push(endpoints.pick(Some(&trail)).await.unwrap().address);
+        }
+        tried.sort_unstable();
+        tried.dedup();
+        assert_eq!(tried.len(), 3, "each attempt has another");
+        // An instance that has come meanwhile is preferred to all that were tried.
+        *says.lock().unwrap() = vec![1, 2, 3, 9];
+        advance(RESOLVE_AGAIN).await;
+        endpoints.resolve(RESOLVE_AGAIN).await.unwrap();
+        let next = endpoints.pick(Some(&trail)).await.unwrap().address;
+        assert_eq!(next, SocketAddr::from(([10, 0, 0, 9], 80)));
+    }
+}

@@ -58,18 +58,6 @@ pub(crate) enum PoolError {
 }
 
 impl PoolError {
-    /// The instance that it is about.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Resolve { .. } => None,
-            Self::Connect { address, .. }
-            | Self::ConnectTimeout { address }
-            | Self::Loop { address }
-            | Self::Full { address }
-            | Self::Exchange { address, .. } => Some(*address),
-        }
-    }
-
     /// What kind of failure it is.
     pub(crate) fn kind(&self) -> AttemptError {
         AttemptError::Failed(match self {

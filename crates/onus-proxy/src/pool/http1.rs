@@ -1,6 +1,5 @@
 //! HTTP/1.1 connections to one instance: one request at a time on each.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -177,11 +176,6 @@ where
 }
 
 impl<B: Send + 'static> Lease<B> {
-    /// The instance at the other end.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.endpoint.address
-    }
-
     /// The answer has been read to its end: the connection can be used again, perhaps as soon as the
     /// rest of the request is gone.
     pub(super) fn give_back(self) {

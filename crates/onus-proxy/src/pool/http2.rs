@@ -1,7 +1,6 @@
 //! HTTP/2 connections to one instance: few, shared by many requests.
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -179,11 +178,6 @@ where
 }
 
 impl<B> Lease<B> {
-    /// The instance at the other end.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.endpoint.address
-    }
-
     /// The connection takes no further request: the callee goes away.
     pub(super) fn retire(&self) {
         let mut state = self.endpoint.http2.lock();

@@ -28,6 +28,8 @@ use super::error::{PoolError, is_unprocessed};
 use super::sent::Sent;
 use super::view::PoolView;
 use super::{PoolLimits, http1, http2};
+use crate::tail::AccessLog;
+use crate::tunnel::to_upgrade;
 
 /// Connections to a callee.
 pub(crate) struct Pool<B>(Arc<Shared<B>>);
@@ -35,6 +37,7 @@ pub(crate) struct Pool<B>(Arc<Shared<B>>);
 struct Shared<B> {
     /// The callee, for logs.
     callee: Arc<str>,
+    log: Arc<AccessLog>,
     endpoints: Endpoints<B>,
     protocol: Protocol,
     /// The memory for bodies that may have to be sent over another connection.
@@ -60,6 +63,7 @@ where
     /// Connections to the instances of `target`, to be made when they are needed.
     pub(crate) fn new(
         callee: &str,
+        log: &Arc<AccessLog>,
         target: Target,
         protocol: Protocol,
         dial: Dial,
@@ -67,8 +71,8 @@ where
         replay: ReplayLimits,
     ) -> Self {
         let endpoints = Endpoints::new(target, dial, limits);
-        let (callee, counts) = (callee.into(), PoolCounts::default());
-        let shared = Arc::new(Shared { callee, endpoints, protocol, replay, counts });
+        let (callee, log, counts) = (callee.into(), log.clone(), PoolCounts::default());
+        let shared = Arc::new(Shared { callee, log, endpoints, protocol, replay, counts });
         tokio::spawn(keep_up(Arc::downgrade(&shared), limits.idle / 2));
         Self(shared)
     }
@@ -81,8 +85,8 @@ where
         attempt: Attempt,
         trail: Option<Arc<Trail>>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
-        let entry = access::Entry::begin(&self.0.callee, &request, attempt);
-        let sent = self.0.send(request, trail.as_deref()).await;
+        let mut entry = access::Entry::begin(&self.0.log, &self.0.callee, &request, attempt);
+        let sent = self.0.send(request, trail.as_deref(), &mut entry).await;
         match &sent {
             Err(PoolError::Full { .. } | PoolError::Loop { .. }) => {
                 count(&self.0.counts.refused);
@@ -95,10 +99,10 @@ where
             Err(PoolError::Exchange { .. }) => count(&self.0.counts.broken),
             Ok(_) => {}
         }
-        if let Some(entry) = entry {
-            entry.end(&sent);
+        match entry {
+            Some(entry) => entry.end(sent),
+            None => sent,
         }
-        sent
     }
 
     /// What there is of connections, and what happened to them.
@@ -126,8 +130,10 @@ where
         &self,
         mut request: Box<Request<B>>,
         trail: Option<&Trail>,
+        entry: &mut Option<access::Entry>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let endpoint = self.endpoints.pick(trail).await?;
+        note(entry, endpoint.address);
         let is_http2 = match self.protocol {
             Protocol::AsReceived => request.version() == Version::HTTP_2,
             Protocol::Http1 => false,
@@ -137,8 +143,9 @@ where
         if is_http2 && !request.headers().contains_key(UPGRADE) {
             to_http2(&mut request, endpoint.address);
             // Boxed: it is large, and the future of every request has room for it else.
-            Box::pin(self.send_http2(&endpoint, *request, trail)).await
+            Box::pin(self.send_http2(&endpoint, *request, trail, entry)).await
         } else {
+            to_upgrade(&mut request);
             to_http1(&mut request);
             let request = request.map(|body| Sent::Plain { body });
             self.send_http1(&endpoint, request, trail).await
@@ -172,6 +179,7 @@ where
         endpoint: &Arc<Endpoint<B>>,
         request: Request<B>,
         trail: Option<&Trail>,
+        entry: &mut Option<access::Entry>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let (head, body) = request.into_parts();
         let tape = (!body.is_end_stream()).then(|| Tape::new(body, &self.replay));
@@ -189,6 +197,7 @@ where
         let elsewhere = async {
             // Who refuses a stream is full, or goes away.
             let endpoint = &self.endpoints.pick(trail).await?;
+            note(entry, endpoint.address);
             let lease = stream(endpoint).await?;
             send_on_stream(endpoint, lease, second).await.map_err(|lost| lost.error)
         };
@@ -202,6 +211,13 @@ where
             count(&self.counts.resends);
         }
         may
+    }
+}
+
+/// The line of an attempt, where it is written, has the instance that is asked last.
+fn note(entry: &mut Option<access::Entry>, instance: SocketAddr) {
+    if let Some(entry) = entry {
+        entry.goes_to(instance);
     }
 }
 

@@ -27,4 +27,6 @@ pub(crate) struct PoolView {
     pub(crate) refused: u64,
     /// Requests whose connection broke.
     pub(crate) broken: u64,
+    /// Questions to the resolver that brought no address.
+    pub(crate) lookups_failed: u64,
 }

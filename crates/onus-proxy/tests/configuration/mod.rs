@@ -125,6 +125,18 @@ fn what_makes_no_sense_is_named_with_what_would() {
             with(&format!("{at}routes: [\"/a/{{x}}\", \"/a/{{y}}\"]")),
             "callees.b.routes is \"/a/{y}\"; allowed is a template such as /pay/{id}",
         ),
+        (
+            "service: a\ninbound: {app: \"127.0.0.1:7460\"}".to_owned(),
+            "inbound.app is \"127.0.0.1:7460\"; allowed is any address but those where this proxy",
+        ),
+        (
+            with("address: \"localhost:7461\""),
+            "callees.b.address is \"127.0.0.1:7461\"; allowed is any address but those where this",
+        ),
+        (
+            "service: a\noutbound: {forwarding: {trusted: [\"10.0.0.0/40\"]}}".to_owned(),
+            "outbound.forwarding.trusted is \"10.0.0.0/40\"; allowed is a network such as",
+        ),
         ("service: a\nworkers: 0".to_owned(), "workers is \"0\"; allowed is 1 to 256"),
         (
             "service: a\nlimits: {headers: 1}".to_owned(),

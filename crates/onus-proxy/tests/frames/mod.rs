@@ -1,6 +1,8 @@
 //! What peers do on the wire, and what becomes of it through a proxy.
 
 mod ambiguous;
+mod context;
+mod forwarding;
 mod defaults;
 mod given_up;
 mod instances;

@@ -71,3 +71,83 @@ async fn behind_a_connect_bytes_pass_both_ways() {
     assert_eq!(line.bytes(5).await.unwrap(), "hello");
     assert_eq!(stub.seen()[0].uri, "peer:443");
 }
+
+/// Asks for a WebSocket over HTTP/2, and whether that is offered at all.
+async fn extended(address: std::net::SocketAddr) -> (http::StatusCode, hyper::upgrade::Upgraded) {
+    let stream = tokio::net::TcpStream::connect(address).await.expect("somebody listens");
+    let handshake = hyper::client::conn::http2::handshake(
+        hyper_util::rt::TokioExecutor::new(),
+        hyper_util::rt::TokioIo::new(stream),
+    );
+    let (mut sender, connection) = handshake.await.expect("it speaks HTTP/2");
+    tokio::spawn(connection);
+    let mut request = http::Request::connect("http://peer/chat?room=1")
+        .header("sec-websocket-version", "13")
+        .body(http_body_util::Empty::<bytes::Bytes>::new())
+        .expect("a request");
+    request.extensions_mut().insert(hyper::ext::Protocol::from_static("websocket"));
+    let answer = sender.send_request(request).await.expect("an answer");
+    let status = answer.status();
+    (status, hyper::upgrade::on(answer).await.expect("a tunnel"))
+}
+
+/// Says a word into a tunnel, and hears it again.
+async fn hears_itself(tunnel: hyper::upgrade::Upgraded) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut tunnel = hyper_util::rt::TokioIo::new(tunnel);
+    for word in ["hello", "again"] {
+        tunnel.write_all(word.as_bytes()).await.unwrap();
+        tunnel.flush().await.unwrap();
+        let mut heard = [0; 5];
+        tunnel.read_exact(&mut heard).await.unwrap();
+        assert_eq!(heard, word.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_over_http2_reaches_a_callee_of_the_same_version() {
+    let stub = Stub::listen(|stream, _, _| async move {
+        let mut settings = h2::server::Builder::new();
+        settings.enable_connect_protocol();
+        let Ok(mut connection) = settings.handshake::<_, bytes::Bytes>(stream).await else {
+            return;
+        };
+        while let Some(Ok((request, mut respond))) = connection.accept().await {
+            let protocol = request.extensions().get::<h2::ext::Protocol>().unwrap().as_str();
+            let asked = format!("{} {} {protocol}", request.method(), request.uri());
+            assert_eq!(asked, "CONNECT http://peer/chat?room=1 websocket");
+            tokio::spawn(async move {
+                let mut sends = respond.send_response(http::Response::new(()), false).unwrap();
+                let mut body = request.into_body();
+                while let Some(Ok(data)) = body.data().await {
+                    body.flow_control().release_capacity(data.len()).unwrap();
+                    sends.send_data(data, false).unwrap();
+                }
+            });
+        }
+    })
+    .await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    for address in [proxy.inbound(), proxy.outbound()] {
+        let (status, tunnel) = extended(address).await;
+        assert_eq!(status, 200);
+        hears_itself(tunnel).await;
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_over_http2_is_an_upgrade_for_a_callee_of_the_old_version() {
+    let stub = echo(SWITCH).await;
+    let proxy = between(stub.address, &[stub.address], ", protocol: http1").await;
+    let (status, tunnel) = extended(proxy.outbound()).await;
+    assert_eq!(status, 200);
+    hears_itself(tunnel).await;
+    let asked = &stub.seen()[0];
+    assert_eq!((asked.method.as_str(), asked.uri.to_string().as_str()), ("GET", "/chat?room=1"));
+    for (name, value) in [("upgrade", "websocket"), ("connection", "upgrade"), ("host", "peer")] {
+        assert_eq!(asked.headers[name], value, "{name}");
+    }
+    // Sixteen bytes.
+    let key = asked.headers["sec-websocket-key"].to_str().unwrap();
+    assert!(key.len() == 24 && key.ends_with("=="), "{key}");
+}

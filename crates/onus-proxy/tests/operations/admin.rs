@@ -117,4 +117,49 @@ async fn it_answers_operators_as_every_process_with_onus() {
     assert!(orders.contains("\"mode\":\"off\"") && orders.contains("\"who\":\"bob\""), "{orders}");
     let (_, _, metrics) = get(admin, "/metrics").await;
     assert!(metrics.contains("onus_mode{service=\"checkout\",mode=\"off\"} 1.0"), "{metrics}");
+/// An address of this machine that is none of its own loopback; none where it has no network.
+fn other_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent.
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+}
+
+#[tokio::test]
+async fn switches_from_other_machines_take_the_token() {
+    let Some(other) = other_address() else {
+        println!("skipped: switches_from_other_machines_take_the_token needs a network");
+        return;
+    };
+    let token = std::env::temp_dir().join(format!("onus-token-{}", std::process::id()));
+    std::fs::write(&token, "secret\n").unwrap();
+    let proxy = crate::cast::proxy(&format!(
+        "service: a\nmode: enforce\ninbound: {{listen: \"127.0.0.1:0\", app: \"127.0.0.1:1\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\n\
+         admin: {{listen: \"0.0.0.0:0\", token-file: {token:?}}}\n"
+    ))
+    .await;
+    let switch = |authorization: &str| {
+        format!(
+            "POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-type: application/yaml\r\n\
+             {authorization}content-length: 9\r\n\r\nmode: off"
+        )
+    };
+    let here = SocketAddr::from(([127, 0, 0, 1], proxy.admin().port()));
+    let there = SocketAddr::new(other, proxy.admin().port());
+    for (address, authorization, status) in [
+        (there, "", 403),
+        (there, "authorization: Bearer wrong\r\n", 403),
+        (there, "authorization: Bearer \r\n", 403),
+        (there, "authorization: secret\r\n", 403),
+        (there, "authorization: Bearer secret\r\n", 200),
+        (here, "", 200),
+    ] {
+        let (got, _, says) = ask(address, &switch(authorization)).await;
+        assert_eq!(got, status, "{address} {authorization:?} {says}");
+    }
+    assert_eq!(get(there, "/livez").await.0, 200);
+    std::fs::remove_file(&token).unwrap();
+    let bearer = switch("authorization: Bearer secret\r\n");
+    assert_eq!(ask(there, &bearer).await.0, 403, "without a token none is enough");
 }

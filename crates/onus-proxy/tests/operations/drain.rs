@@ -60,9 +60,21 @@ async fn what_is_under_way_is_answered_and_the_application_goes_on_calling() {
     let mut call = Line::to(outbound).await;
     call.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
     assert_eq!(call.head().await.unwrap().status(), 200);
-    assert!(!drained.is_finished());
+    assert!(!drained.is_finished(), "an application that calls is waited for");
     drop((app, call));
     let drained =
         timeout(Duration::from_secs(10), drained).await.expect("it ends with the application");
     assert!(drained.unwrap(), "nothing was cut off");
+}
+
+#[tokio::test]
+async fn a_sidecar_that_ends_alone_does_not_wait_for_its_limit() {
+    let app = lines(|line| line.stays()).await;
+    let proxy = between(app.address, &[app.address], "").await;
+    // A client that holds an idle connection holds nobody up.
+    let mut idle = Line::to(proxy.outbound()).await;
+    idle.say("GET / HTTP/1.1\r\nhost: nobody\r\n\r\n").await;
+    assert_eq!(idle.head().await.unwrap().status(), 404);
+    let drained = timeout(Duration::from_secs(10), proxy.drain()).await;
+    assert!(drained.expect("the limit is 25 s"), "nothing was cut off");
 }

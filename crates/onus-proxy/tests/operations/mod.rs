@@ -4,4 +4,5 @@ pub(crate) mod admin;
 mod drain;
 mod limits;
 mod reload;
+mod tail;
 mod tls;

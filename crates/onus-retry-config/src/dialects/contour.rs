@@ -4,7 +4,8 @@ use super::Findings;
 use super::kubernetes::namespace;
 use crate::condition::Condition;
 use crate::cursor::Cursor;
-use crate::policy::{Attempts, Caller, Dialect, Policy, Route};
+use crate::policy::{Attempts, Caller, Dialect, Policy};
+use crate::route::{Match, Path, Route};
 use crate::service::Service;
 use crate::unread::Why;
 
@@ -16,7 +17,13 @@ pub(super) fn http_proxy(object: &Cursor<'_>, findings: &mut Findings) {
         any = true;
         retry.only(&["count", "perTryTimeout", "retryOn", "retriableStatusCodes"]);
         let retries = retry.get("count").and_then(|count| count.count()).unwrap_or(1);
-        let path = route.list("conditions").iter().find_map(|it| it.get("prefix")?.text());
+        let mut call = Match::default();
+        for condition in route.list("conditions") {
+            if let Some(prefix) = condition.get("prefix").and_then(|prefix| prefix.text()) {
+                call.path = Some(Path::Prefix(prefix.to_owned()));
+            }
+            call.also(&condition, &["prefix"]);
+        }
         for service in route.list("services") {
             let Some(name) = service.get("name").and_then(|name| name.text()) else {
                 service.unread(Why::Missing("name"));
@@ -27,8 +34,13 @@ pub(super) fn http_proxy(object: &Cursor<'_>, findings: &mut Findings) {
                 dialect: Dialect::Contour,
                 caller: Caller::Gateway,
                 callee: Service::new(name, namespace(object)),
+                port: service
+                    .get("port")
+                    .and_then(|port| port.count())
+                    .and_then(|port| u16::try_from(port).ok()),
                 route: Route {
-                    label: path.map_or_else(|| "any".to_owned(), |path| format!("{path}*")),
+                    label: call.path.as_ref().map_or_else(|| "any".to_owned(), ToString::to_string),
+                    matches: vec![call.clone()],
                     ..Route::default()
                 },
                 attempts: Attempts::AtMost(retries.saturating_add(1)),

@@ -6,8 +6,9 @@ use super::istio;
 use crate::condition::Condition;
 use crate::cursor::Cursor;
 use crate::policy::{
-    Attempts, Backoff, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Policy, Route,
+    Attempts, Backoff, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Policy,
 };
+use crate::route::{Match, Path, Route};
 use crate::service::Service;
 use crate::unread::Why;
 
@@ -61,7 +62,8 @@ fn virtual_host(host: &Cursor<'_>, findings: &mut Findings) {
                 }
                 continue;
             }
-            findings.policies.push(Policy { callee: service(cluster), ..policy.clone() });
+            let (callee, port) = (service(cluster), port(cluster));
+            findings.policies.push(Policy { callee, port, ..policy.clone() });
         }
     }
 }
@@ -93,6 +95,7 @@ fn policy(route: &Cursor<'_>, action: &Cursor<'_>, retry: &Cursor<'_>) -> Option
         dialect: Dialect::Envoy,
         caller: Caller::Anyone,
         callee: Service::new("*", None),
+        port: None,
         route: matches(route),
         attempts: Attempts::AtMost(retries.saturating_add(1)),
         conditions,
@@ -117,25 +120,42 @@ fn callees<'a>(action: &Cursor<'a>) -> Vec<&'a str> {
 }
 
 fn matches(route: &Cursor<'_>) -> Route {
-    let mut methods = Vec::new();
-    let mut path = None;
+    let mut call = Match::default();
     if let Some(matches) = route.get("match") {
-        let at = |field| matches.proto(field).and_then(|path| path.text());
-        path = at("prefix").or_else(|| at("path_separated_prefix")).map(|path| format!("{path}*"));
-        path = path.or_else(|| at("path").map(str::to_owned));
-        let go = matches.at(&["PathSpecifier", "Prefix"]).and_then(|path| path.text());
-        path = path.or_else(|| go.map(|path| format!("{path}*")));
+        let go = matches.get("PathSpecifier");
+        call.path = path(&matches).or_else(|| path(go.as_ref()?));
         for header in list(&matches, "headers") {
-            if header.get("name").and_then(|name| name.text()) == Some(":method") {
-                let exact = header.proto("string_match").and_then(|it| it.get("exact"));
-                let exact = exact.or_else(|| header.proto("exact_match"));
-                methods.extend(exact.and_then(|exact| exact.text()).map(str::to_owned));
+            let is_method = header.get("name").and_then(|name| name.text()) == Some(":method");
+            let exact = header.proto("string_match").and_then(|it| it.get("exact"));
+            let exact = exact.or_else(|| header.proto("exact_match"));
+            match exact.filter(|_| is_method).and_then(|exact| exact.text()) {
+                Some(method) => call.method = Some(method.to_owned()),
+                None => call.also.push("headers".to_owned()),
             }
+        }
+        for narrower in NARROWER {
+            call.also.extend(matches.proto(narrower).map(|_| narrower.to_owned()));
         }
     }
     let name = route.get("name").and_then(|name| name.text()).filter(|name| !name.is_empty());
+    let path = call.path.as_ref().map(ToString::to_string);
     let label = name.map(str::to_owned).or(path).unwrap_or_else(|| "any".to_owned());
-    Route { label, methods, grpc_methods: Vec::new() }
+    let methods = call.method.clone().into_iter().collect();
+    Route { label, methods, grpc_methods: Vec::new(), matches: vec![call] }
+}
+
+/// The paths of a match, which dumps of Go print in a map of their own and in capitals.
+fn path(at: &Cursor<'_>) -> Option<Path> {
+    let text = |field| at.proto(field).and_then(|path| path.text()).map(str::to_owned);
+    let pattern = || {
+        let text = at.proto("safe_regex")?.get("regex").and_then(|regex| regex.text());
+        Some(Path::Pattern(text.unwrap_or("a pattern").to_owned()))
+    };
+    text("prefix")
+        .map(Path::Prefix)
+        .or_else(|| text("path_separated_prefix").map(Path::Segments))
+        .or_else(|| text("path").map(Path::Exact))
+        .or_else(pattern)
 }
 
 /// The service of a cluster: of Istio's names the host, of others the name.
@@ -144,6 +164,11 @@ fn service(cluster: &str) -> Service {
         Some((_, host)) if !host.is_empty() => Service::of_host(host, None),
         Some(_) | None => Service::new(cluster, None),
     }
+}
+
+/// The port in one of Istio's names of clusters.
+fn port(cluster: &str) -> Option<u16> {
+    cluster.strip_prefix("outbound|")?.split('|').next()?.parse().ok()
 }
 
 /// Reads the budget of a cluster; false where there is none.
@@ -175,6 +200,17 @@ fn cluster(at: &Cursor<'_>, findings: &mut Findings) -> bool {
 fn list<'a>(at: &Cursor<'a>, field: &str) -> Vec<Cursor<'a>> {
     at.proto(field).map(|list| list.items()).unwrap_or_default()
 }
+
+/// What a match may ask for beside path and headers.
+const NARROWER: [&str; 7] = [
+    "query_parameters",
+    "runtime_fraction",
+    "grpc",
+    "tls_context",
+    "dynamic_metadata",
+    "path_match_policy",
+    "connect_matcher",
+];
 
 /// The fields of a retry policy; those that only choose hosts change no count.
 const KNOWN: [&str; 13] = [

@@ -89,12 +89,13 @@ pub(super) fn attach(findings: &mut Findings, unread: &mut Vec<Unread>) {
         }
         let Some(index) = wanted.filter(|_| !rule.has_retries) else { continue };
         let attachment = &attachments[index];
-        for callee in &rule.callees {
+        for (callee, port) in &rule.callees {
             findings.policies.push(Policy {
                 place: attachment.place.clone(),
                 dialect: Dialect::EnvoyGateway,
                 caller: rule.caller.clone(),
                 callee: callee.clone(),
+                port: *port,
                 route: rule.route.clone(),
                 attempts: attachment.attempts,
                 conditions: attachment.conditions.clone(),

@@ -5,8 +5,9 @@ use super::{Findings, linkerd};
 use crate::condition::Condition;
 use crate::cursor::Cursor;
 use crate::policy::{
-    Attempts, Backoff, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Policy, Route,
+    Attempts, Backoff, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Policy,
 };
+use crate::route::{Match, Path, Route};
 use crate::service::Service;
 use crate::unread::Why;
 
@@ -16,7 +17,8 @@ pub(crate) struct RouteRule {
     /// Kind, namespace and name: of the route, then of its parents.
     pub(super) targets: Vec<Target>,
     pub(super) caller: Caller,
-    pub(super) callees: Vec<Service>,
+    /// With the port that is called, where that is written.
+    pub(super) callees: Vec<(Service, Option<u16>)>,
     pub(super) route: Route,
     /// Whether it says itself how it is retried.
     pub(super) has_retries: bool,
@@ -42,13 +44,14 @@ pub(super) fn route(object: &Cursor<'_>, findings: &mut Findings) {
     let of_service = parents.iter().any(|parent| parent.kind == "Service");
     let caller = if of_service { Caller::Anyone } else { Caller::Gateway };
     for rule in spec.list("rules") {
-        let mut callees: Vec<Service> = rule
+        let port = |at: &Cursor<'_>| u16::try_from(at.get("port")?.count()?).ok();
+        let mut callees: Vec<_> = rule
             .list("backendRefs")
             .iter()
-            .map(|backend| target(backend, "Service", within).service)
+            .map(|backend| (target(backend, "Service", within).service, port(backend)))
             .collect();
         if callees.is_empty() && of_service {
-            callees.extend(parents.iter().map(|parent| parent.service.clone()));
+            callees.extend(parents.iter().map(|parent| (parent.service.clone(), None)));
         }
         callees.sort();
         callees.dedup();
@@ -56,15 +59,17 @@ pub(super) fn route(object: &Cursor<'_>, findings: &mut Findings) {
         let retry = rule.get("retry");
         let annotated = linkerd::is_annotated(object);
         if let Some(retry) = &retry {
-            for callee in &callees {
-                let policy = policy(&rule, retry, &caller, callee, &route);
-                findings.policies.push(policy);
+            let policy = policy(&rule, retry, &caller, &route);
+            for (callee, port) in &callees {
+                let (callee, port) = (callee.clone(), *port);
+                findings.policies.push(Policy { callee, port, ..policy.clone() });
             }
         } else if annotated {
             let callers = parents.iter().filter(|parent| parent.kind == "Service");
             let services: Vec<_> = callers.map(|parent| parent.service.clone()).collect();
-            let callees = if services.is_empty() { &callees } else { &services };
-            linkerd::annotations(object, callees, &route, findings);
+            let backends = || callees.iter().map(|(callee, _)| callee.clone()).collect();
+            let callees = if services.is_empty() { backends() } else { services };
+            linkerd::annotations(object, &callees, &route, findings);
         } else {
             findings.pass_over(&format!("rule of {kind} without retries of its own"));
         }
@@ -78,13 +83,8 @@ pub(super) fn route(object: &Cursor<'_>, findings: &mut Findings) {
     }
 }
 
-fn policy(
-    rule: &Cursor<'_>,
-    retry: &Cursor<'_>,
-    caller: &Caller,
-    callee: &Service,
-    route: &Route,
-) -> Policy {
+/// The policy without its callee.
+fn policy(rule: &Cursor<'_>, retry: &Cursor<'_>, caller: &Caller, route: &Route) -> Policy {
     retry.only(&["codes", "attempts", "backoff"]);
     let retries =
         retry.get("attempts").and_then(|attempts| attempts.count()).unwrap_or_else(|| {
@@ -105,7 +105,8 @@ fn policy(
         place: retry.place(),
         dialect: Dialect::GatewayApi,
         caller: caller.clone(),
-        callee: callee.clone(),
+        callee: Service::new("*", None),
+        port: None,
         route: route.clone(),
         attempts: Attempts::AtMost(retries.saturating_add(1)),
         conditions: codes.collect(),
@@ -131,23 +132,39 @@ fn matches(rule: &Cursor<'_>, grpc: bool) -> Route {
                     route.grpc_methods.push(format!("{service}/{method}"));
                     labels.push(format!("{service}/{method}"));
                 }
-                (service, _) => {
+                (service, method) => {
                     any = true;
                     labels.extend(service.map(str::to_owned));
+                    let also = method.map(|_| "method".to_owned()).into_iter();
+                    let path = service.map(|service| Path::Segments(format!("/{service}")));
+                    let mut call = Match { path, also: also.collect(), ..Match::default() };
+                    call.also(&one, &["name", "method"]);
+                    route.matches.push(call);
                 }
             }
             continue;
         }
+        let mut call = Match::default();
+        call.also(&one, &["name", "method", "path"]);
         match one.get("method").and_then(|method| method.text()) {
-            Some(method) => route.methods.push(method.to_owned()),
+            Some(method) => {
+                route.methods.push(method.to_owned());
+                call.method = Some(method.to_owned());
+            }
             None => any = true,
         }
         if let Some(path) = one.at(&["path", "value"]).and_then(|path| path.text()) {
             // What says nothing of it is a prefix.
             let kind = one.at(&["path", "type"]).and_then(|kind| kind.text());
-            let prefix = kind.is_none_or(|kind| kind == "PathPrefix");
-            labels.push(format!("{path}{}", if prefix { "*" } else { "" }));
+            let path = match kind.unwrap_or("PathPrefix") {
+                "PathPrefix" => Path::Segments(path.to_owned()),
+                "Exact" => Path::Exact(path.to_owned()),
+                _ => Path::Pattern(path.to_owned()),
+            };
+            labels.push(path.to_string());
+            call.path = Some(path);
         }
+        route.matches.push(call);
     }
     if any {
         route.methods.clear();

@@ -3,9 +3,8 @@
 use super::Findings;
 use crate::condition::Condition;
 use crate::cursor::Cursor;
-use crate::policy::{
-    Attempts, Backoff, Budget, BudgetBasis, Caller, Dialect, Floor, Policy, Route,
-};
+use crate::policy::{Attempts, Backoff, Budget, BudgetBasis, Caller, Dialect, Floor, Policy};
+use crate::route::Route;
 use crate::service::Service;
 use crate::unread::Why;
 
@@ -60,7 +59,8 @@ pub(super) fn read(at: &Cursor<'_>, findings: &mut Findings) {
                 dialect: Dialect::Grpc,
                 caller: Caller::Anyone,
                 callee: service,
-                route: Route { label: label(&methods), methods: Vec::new(), grpc_methods: methods },
+                port: None,
+                route: Route { label: label(&methods), grpc_methods: methods, ..Route::default() },
                 // More than five are five.
                 attempts: Attempts::AtMost(attempts.min(MOST)),
                 conditions: conditions.clone(),

@@ -6,8 +6,9 @@ use crate::condition::Condition;
 use crate::cursor::Cursor;
 use crate::import::parse;
 use crate::policy::{
-    Attempts, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Place, Policy, Route,
+    Attempts, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Place, Policy,
 };
+use crate::route::{Match, Path, Route};
 use crate::service::Service;
 use crate::unread::Why;
 
@@ -64,6 +65,7 @@ impl Policy {
             dialect: Dialect::Istio,
             caller: Caller::Anyone,
             callee: Service::new("*", None),
+            port: None,
             route: Route { label: "any".to_owned(), ..Route::default() },
             attempts: Attempts::AtMost(DEFAULT_ATTEMPTS),
             conditions: default_conditions(),
@@ -109,11 +111,14 @@ fn http_rule(
         delegate.unread(Why::NotFollowed("a delegate has its own retries; those here are not its"));
         return;
     }
-    let mut callees: Vec<Service> = rule
+    let mut callees: Vec<(Service, Option<u16>)> = rule
         .list("route")
         .iter()
-        .filter_map(|target| target.at(&["destination", "host"])?.text())
-        .map(|host| Service::of_host(host, namespace))
+        .filter_map(|target| {
+            let host = target.at(&["destination", "host"])?.text()?;
+            let port = target.at(&["destination", "port", "number"]).and_then(|port| port.count());
+            Some((Service::of_host(host, namespace), port.and_then(|it| u16::try_from(it).ok())))
+        })
         .collect();
     if callees.is_empty() {
         // Redirects, direct answers and delegates call nobody.
@@ -121,12 +126,12 @@ fn http_rule(
         if calls_nobody.iter().any(|field| rule.get(field).is_some()) {
             return;
         }
-        callees.extend(hosts.iter().map(|host| Service::of_host(host, namespace)));
+        callees.extend(hosts.iter().map(|host| (Service::of_host(host, namespace), None)));
     }
     callees.sort();
     callees.dedup();
     let read = retries.as_ref().map(retry_block);
-    for callee in callees {
+    for (callee, port) in callees {
         for caller in if callers.is_empty() { vec![caller.clone()] } else { callers.clone() } {
             let index = findings.policies.len();
             match &read {
@@ -141,6 +146,7 @@ fn http_rule(
                 dialect: Dialect::Istio,
                 caller,
                 callee: callee.clone(),
+                port,
                 route: route.clone(),
                 attempts: read.as_ref().map_or(Attempts::AtMost(1), |block| block.attempts),
                 conditions: read.as_ref().and_then(|it| it.conditions.clone()).unwrap_or_default(),
@@ -204,10 +210,15 @@ fn matches(rule: &Cursor<'_>, namespace: Option<&str>) -> (Route, Vec<Caller>) {
     labels.extend(rule.get("name").and_then(|name| name.text()).map(str::to_owned));
     let matches = rule.list("match");
     for one in &matches {
-        match one.at(&["method", "exact"]).and_then(|method| method.text()) {
-            Some(method) => route.methods.push(method.to_owned()),
+        let method = one.at(&["method", "exact"]).and_then(|method| method.text());
+        let mut call = Match { method: method.map(str::to_owned), ..Match::default() };
+        match &call.method {
+            Some(method) => route.methods.push(method.clone()),
             // What a pattern lets through is not known: all are.
-            None => any_method = true,
+            None => {
+                any_method = true;
+                call.also.extend(one.get("method").map(|_| "method".to_owned()));
+            }
         }
         let app = one.at(&["sourceLabels", "app"]).and_then(|app| app.text());
         match app {
@@ -215,15 +226,33 @@ fn matches(rule: &Cursor<'_>, namespace: Option<&str>) -> (Route, Vec<Caller>) {
             None => any_caller = true,
         }
         if let Some((how, path)) = one.get("uri").and_then(|uri| uri.entries().into_iter().next()) {
-            let path = path.text().unwrap_or_default();
-            labels.push(if how == "prefix" { format!("{path}*") } else { path.to_owned() });
+            let text = path.text().unwrap_or_default().to_owned();
+            let path = match how {
+                "prefix" => Path::Prefix(text),
+                "exact" => Path::Exact(text),
+                _ => Path::Pattern(text),
+            };
+            labels.push(path.to_string());
+            call.path = Some(path);
         }
+        call.also(one, &["name", "uri", "method", "sourceLabels", "gateways"]);
+        // Whose calls these are is said by the label for the application alone.
+        let labels = one.get("sourceLabels").map(|it| it.entries()).unwrap_or_default();
+        if labels.iter().any(|(label, _)| *label != "app") {
+            call.also.push("sourceLabels".to_owned());
+        }
+        route.matches.push(call);
     }
     if any_method {
         route.methods.clear();
     }
+    // Which of the calls are whose is not followed.
+    let named = !callers.is_empty();
     if any_caller {
         callers.clear();
+    }
+    if any_caller && named || callers.iter().any(|caller| *caller != callers[0]) {
+        route.matches.iter_mut().for_each(|call| call.also.push("sourceLabels".to_owned()));
     }
     route.label = if labels.is_empty() { "any".to_owned() } else { labels.join(" ") };
     (route, callers)

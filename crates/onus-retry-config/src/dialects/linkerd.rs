@@ -6,9 +6,8 @@ use super::Findings;
 use super::kubernetes::{name, namespace};
 use crate::condition::Condition;
 use crate::cursor::Cursor;
-use crate::policy::{
-    Attempts, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Policy, Route,
-};
+use crate::policy::{Attempts, Budget, BudgetBasis, CalleeBudget, Caller, Dialect, Floor, Policy};
+use crate::route::{Match, Path, Route};
 use crate::service::Service;
 use crate::unread::Why;
 
@@ -54,6 +53,7 @@ pub(super) fn annotations(
             dialect: Dialect::Linkerd,
             caller: Caller::Anyone,
             callee: callee.clone(),
+            port: None,
             route: route.clone(),
             attempts: Attempts::AtMost(limit.saturating_add(1)),
             conditions: conditions.clone(),
@@ -130,6 +130,7 @@ pub(super) fn service_profile(object: &Cursor<'_>, findings: &mut Findings) {
             dialect: Dialect::Linkerd,
             caller: Caller::Anyone,
             callee: callee.clone(),
+            port: None,
             route: condition(&route),
             attempts: Attempts::WhileBudgetPays,
             // What the profile takes for a failure.
@@ -146,15 +147,40 @@ pub(super) fn service_profile(object: &Cursor<'_>, findings: &mut Findings) {
 /// Which calls a route of a profile is for.
 fn condition(route: &Cursor<'_>) -> Route {
     let text = |keys: &[&str]| route.at(keys).and_then(|text| text.text());
-    let path = text(&["condition", "pathRegex"]).map(|path| path.replace('\\', ""));
+    let pattern = text(&["condition", "pathRegex"]);
+    let path = pattern.map(|path| path.replace('\\', ""));
     let label = text(&["name"]).map(str::to_owned).or_else(|| path.clone());
     let grpc = path.as_deref().and_then(grpc_method).map(str::to_owned);
     let method = text(&["condition", "method"]).map(str::to_owned);
+    let mut call = Match { method: method.clone(), ..Match::default() };
+    call.path = pattern.zip(path).map(|(pattern, path)| match is_literal(pattern) {
+        true => Path::Exact(path.trim_start_matches('^').trim_end_matches('$').to_owned()),
+        false => Path::Pattern(pattern.to_owned()),
+    });
+    if let Some(condition) = route.get("condition") {
+        call.also(&condition, &["method", "pathRegex"]);
+    }
     Route {
         label: label.unwrap_or_else(|| "any".to_owned()),
         methods: method.filter(|_| grpc.is_none()).into_iter().collect(),
         grpc_methods: grpc.into_iter().collect(),
+        matches: vec![call],
     }
+}
+
+/// Whether a pattern means one path: its signs are escaped, but for those of its ends.
+fn is_literal(pattern: &str) -> bool {
+    let inner = pattern.trim_start_matches('^').trim_end_matches('$');
+    let mut signs = inner.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            '\\' if signs.next().is_some_and(|next| !next.is_ascii_alphanumeric()) => {}
+            '/' | '-' | '_' | '~' | '%' | ':' | '@' => {}
+            _ if sign.is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// The path of a gRPC call is a service with its package, and a method that begins with a capital.
