@@ -158,7 +158,7 @@ impl ProcedureArmCounters {
 #[derive(Debug, Default)]
 pub(crate) struct ProcedureCounters {
     pub(crate) arms: [ProcedureArmCounters; 4],
-    /// Requests in which no outbound call failed: answered ok, answered with an error.
+    /// Requests that blame no outbound call: answered ok, answered with an error.
     pub(crate) clean: [Counter; 2],
 }
 
@@ -167,7 +167,7 @@ impl ProcedureCounters {
         &self.arms[arm.place()]
     }
 
-    /// The requests without a failed call since the start.
+    /// The requests that blame no call since the start.
     pub(crate) fn clean_counts(&self) -> CleanCounts {
         let [ok, failed] = self.clean.each_ref().map(Counter::get);
         CleanCounts { clean: ok + failed, clean_failed: failed }

@@ -1,5 +1,6 @@
 //! Local learning: once a minute the counts of the edges become evidence for their classes.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -55,12 +56,11 @@ impl Agent {
 
     fn learn(&self, now: Timestamp) {
         let mut learned = lock(&self.schedule.learned);
-        let mut frozen_callers = Vec::new();
-        for served in self.procedures().iter() {
-            if frozen(served.clean_since_last()) {
-                frozen_callers.push(served.procedure);
-            }
-        }
+        let clean: HashMap<_, _> = self
+            .procedures()
+            .iter()
+            .map(|served| (served.procedure, served.clean_since_last()))
+            .collect();
         for (index, edge) in self.edges().enumerate() {
             if learned.edges.len() <= index {
                 learned.edges.push(EdgeCounts::default());
@@ -71,7 +71,8 @@ impl Agent {
             if edge.is_shared() {
                 continue;
             }
-            let frozen = frozen_callers.contains(&edge.key.caller);
+            let caller = clean.get(&edge.key.caller).copied().unwrap_or_default();
+            let frozen = frozen(caller.apart_from(&minute, edge.class()));
             let learned = edge.learn(|memory| memory.minute(minute, frozen, now), now);
             self.tell_learned(&edge, &learned);
         }

@@ -14,7 +14,7 @@ use crate::symbols::Procedure;
 pub(crate) struct ServedProcedure {
     pub(crate) procedure: Procedure,
     pub(crate) counters: ProcedureCounters,
-    /// What learning has taken in of the requests without a failed call.
+    /// What learning has taken in of the requests that blame no call.
     learned: Mutex<CleanCounts>,
 }
 
@@ -23,7 +23,7 @@ impl ServedProcedure {
         Self { procedure, counters: ProcedureCounters::default(), learned: Mutex::default() }
     }
 
-    /// The requests without a failed call since the last time this was asked.
+    /// The requests that blame no call since the last time this was asked.
     pub(crate) fn clean_since_last(&self) -> CleanCounts {
         let total = self.counters.clean_counts();
         let before = std::mem::replace(&mut *lock(&self.learned), total);

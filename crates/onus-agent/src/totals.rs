@@ -51,7 +51,7 @@ pub struct RetryTotals {
 pub struct ProcedureTotals {
     /// Requests answered ok, answered with an error, given up.
     pub requests: [u64; 3],
-    /// Requests without a failed call: answered ok, answered with an error.
+    /// Requests that blame no call: answered ok, answered with an error.
     pub clean: [u64; 2],
     /// Claims sent, in the order of [`ClaimReason::ALL`].
     pub claims: [u64; ClaimReason::ALL.len()],

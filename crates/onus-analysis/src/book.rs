@@ -3,7 +3,7 @@
 
 mod rows;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -11,7 +11,7 @@ use onus_api::{
     EdgeCounts, EdgeDelta, OTHER, ProcedureCounts, ProcedureDelta, Report, ServiceFacts,
 };
 use onus_core::EdgeClass;
-use onus_learn::{CleanCounts, Declared, frozen};
+use onus_learn::{CleanCounts, Declared};
 
 pub(crate) use self::rows::{EdgeKey, EdgeRow, InstanceRow, ProcedureKey, ProcedureRow};
 use crate::clock::Millis;
@@ -288,16 +288,14 @@ impl Book {
 
     /// A minute is over: its counts become evidence. Whether agents have to be told of a class.
     pub(crate) fn tick(&mut self, now: Millis) -> bool {
-        let mut frozen_callers = HashSet::new();
+        let mut callers = HashMap::with_capacity(self.procedures.len());
         for row in &mut self.procedures {
             let minute = row.end_minute();
             let clean = CleanCounts {
                 clean: minute.clean_ok.saturating_add(minute.clean_failed),
                 clean_failed: minute.clean_failed,
             };
-            if frozen(clean) {
-                frozen_callers.insert(row.key);
-            }
+            callers.insert(row.key, clean);
         }
         let other = self.names.find(OTHER);
         let mut any = false;
@@ -311,7 +309,9 @@ impl Book {
                 continue;
             }
             let caller = ProcedureKey { service: key.caller, procedure: key.caller_procedure };
-            let changed = row.learn(&minute, frozen_callers.contains(&caller), now);
+            let clean = callers.get(&caller).copied().unwrap_or_default();
+            let held = self.said.overrides.word(key, now).map(|word| word.class);
+            let changed = row.learn(&minute, clean, held, now);
             if changed && let Some(service) = self.services.get_mut(&key.caller) {
                 service.version += 1;
                 any = true;

@@ -81,7 +81,7 @@ fn labels<'a>(book: &'a Book, row: &EdgeRow) -> [Label<'a>; 4] {
 
 fn mesh(book: &Book, page: &mut Page<'_>) -> fmt::Result {
     let help = "Finished requests that called the edge, by what became of callee and caller; \
-                isolated: no other edge failed in the request.";
+                isolated: no other edge to blame failed in the request.";
     let mut family = page.counters("onus_edge_requests", help)?;
     for row in book.edges() {
         let of = labels(book, row);
@@ -99,7 +99,7 @@ fn mesh(book: &Book, page: &mut Page<'_>) -> fmt::Result {
             family.add(&(of, own), count)?;
         }
     }
-    let help = "Finished requests in which no outbound call failed.";
+    let help = "Finished requests that blame no outbound call.";
     let mut family = page.counters("onus_clean_requests", help)?;
     for row in book.procedures() {
         let of = [

@@ -129,9 +129,9 @@ counts! {
         failed,
         /// Requests that nobody waited for any more.
         cancelled,
-        /// Requests without a failed call, answered ok.
+        /// Requests that blame no call, answered ok.
         clean_ok,
-        /// Requests without a failed call, answered with an error.
+        /// Requests that blame no call, answered with an error.
         clean_failed,
         /// Errors claimed as the service's own.
         claims_own,
@@ -169,7 +169,7 @@ impl EdgeCounts {
             .saturating_add(self.jointly_caller_failed)
     }
 
-    /// Requests in which no other edge failed: the evidence for a class.
+    /// Requests in which no other edge to blame failed: the evidence for a class.
     #[must_use]
     pub const fn isolated(&self) -> u64 {
         self.alone_caller_ok.saturating_add(self.alone_caller_failed)

@@ -7,14 +7,19 @@ use onus_analysis::{SERIES, Takes};
 use onus_api::{EdgeNow, SCHEMA_VERSION, ServiceNow, Snapshot};
 use onus_promql::{Client, Endpoint, Limits};
 
+use crate::cli::NowOptions;
+
 /// The window of the figures; at least four scrapes of 15 s lie in it.
 const WINDOW_SECONDS: f64 = 60.0;
 
 /// How the mesh is, by what agents are scraped for.
-pub(crate) async fn snapshot(store: &str, token: Option<&str>) -> anyhow::Result<Snapshot> {
+pub(crate) async fn snapshot(store: &str, options: &NowOptions) -> anyhow::Result<Snapshot> {
     let mut client = Client::new(Endpoint::new(store)?, Limits::default());
-    if let Some(token) = token {
+    if let Some(token) = &options.promql_token {
         client = client.token(token)?;
+    }
+    if let Some(authorities) = &options.promql_ca {
+        client = client.authorities(authorities.clone());
     }
     let mut edges: BTreeMap<(String, String), EdgeNow> = BTreeMap::new();
     let mut services: BTreeMap<String, ServiceNow> = BTreeMap::new();

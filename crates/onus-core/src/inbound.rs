@@ -51,9 +51,9 @@ pub struct Circumstances {
 pub enum EdgeOutcome {
     /// All its calls ended ok.
     Ok,
-    /// It is the only edge that failed.
+    /// It failed, and no other edge that is to blame did.
     FailedAlone,
-    /// It failed, and so did another edge.
+    /// It failed, and so did another edge that is to blame.
     FailedJointly,
 }
 
@@ -217,7 +217,10 @@ impl InboundCall {
     }
 
     /// What the finished request teaches: `each` is called once for every edge with an outcome.
-    /// Returns whether the request was clean: no outbound call failed.
+    /// Returns whether the request was clean: it blames no outbound call.
+    ///
+    /// What is known to be survived explains no error. If it counted here, an optional callee that
+    /// always fails would hide all other callees, and how the caller does by itself.
     ///
     /// A request that was cancelled teaches nothing; the host does not ask. Calls without an
     /// outcome and calls with a probe are left out.
@@ -228,16 +231,17 @@ impl InboundCall {
             is_final_failure(slot)
                 || caller_failed && ending(slot, || *has_blamed_failure).is_some()
         };
+        let is_to_blame = |slot: &Slot| fails(slot) && slot.class.is_blamed();
         let mut clean = true;
         self.slots.for_each(|id, slot| {
-            clean &= !fails(slot);
+            clean &= !is_to_blame(slot);
             if !has_outcome(slot) || !self.speaks_for_its_edge(id, slot) {
                 return;
             }
             let failed = self
                 .slots
                 .any(|call| call.edge == slot.edge && has_outcome(call) && is_final_failure(call));
-            let alone = || !self.slots.any(|call| call.edge != slot.edge && fails(call));
+            let alone = || !self.slots.any(|call| call.edge != slot.edge && is_to_blame(call));
             each(
                 slot.edge,
                 match failed {

@@ -2,6 +2,8 @@
 
 use std::ops::{Add, AddAssign};
 
+use onus_core::EdgeClass;
+
 /// Requests of one edge within a minute, by what became of callee and caller.
 ///
 /// One inbound request counts once, however many logical calls of this edge it made; it counts as
@@ -12,26 +14,27 @@ pub struct EdgeCounts {
     pub calls: u64,
     /// … in which the edge failed.
     pub failures: u64,
-    /// … in which it was the only edge that failed: the evidence for a class.
+    /// … and no other edge that is to blame did: the evidence for a class.
     pub isolated: u64,
     /// … and the caller failed too.
     pub isolated_both: u64,
-    /// … in which another edge failed as well: they cannot tell which of the two mattered.
+    /// … and so did another edge that is to blame: they cannot tell which of the two mattered.
     pub joint: u64,
     /// … and the caller failed too.
     pub joint_both: u64,
 }
 
 impl EdgeCounts {
-    /// The counts of one finished request that called this edge.
+    /// The counts of one finished request that called this edge. An edge is to blame when it failed
+    /// and is not known to be fail-open.
     #[must_use]
     pub const fn of_request(
         edge_failed: bool,
-        other_edge_failed: bool,
+        another_is_to_blame: bool,
         caller_failed: bool,
     ) -> Self {
-        let isolated = edge_failed && !other_edge_failed;
-        let joint = edge_failed && other_edge_failed;
+        let isolated = edge_failed && !another_is_to_blame;
+        let joint = edge_failed && another_is_to_blame;
         Self {
             calls: 1,
             failures: edge_failed as u64,
@@ -64,22 +67,38 @@ impl AddAssign for EdgeCounts {
     }
 }
 
-/// Requests of one caller procedure within a minute in which no outbound call failed.
+/// Requests of one caller procedure within a minute that blame no outbound call.
 ///
 /// They show how the caller does by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CleanCounts {
-    /// Requests without a failed outbound call.
+    /// Requests in which no outbound call failed, or only on edges known to be fail-open.
     pub clean: u64,
     /// … that failed all the same: the caller's own errors.
     pub clean_failed: u64,
 }
 
 impl CleanCounts {
-    /// The counts of one finished request without a failed outbound call.
+    /// The counts of one finished request that blames no outbound call.
     #[must_use]
     pub const fn of_request(caller_failed: bool) -> Self {
         Self { clean: 1, clean_failed: caller_failed as u64 }
+    }
+
+    /// Those that say how the caller does without an edge, given the edge's counts of the same
+    /// minute and the class that it had.
+    ///
+    /// Where the edge is held fail-open its own failures are among the clean requests. An edge that
+    /// stops being fail-open must not stop its caller from learning so.
+    #[must_use]
+    pub const fn apart_from(self, edge: &EdgeCounts, class: EdgeClass) -> Self {
+        match class {
+            EdgeClass::FailOpen => Self {
+                clean: self.clean.saturating_sub(edge.isolated),
+                clean_failed: self.clean_failed.saturating_sub(edge.isolated_both),
+            },
+            EdgeClass::FailClose | EdgeClass::Unknown => self,
+        }
     }
 }
 
@@ -100,7 +119,9 @@ impl AddAssign for CleanCounts {
     }
 }
 
-/// Whether nothing may be learnt from this minute about the edges of this caller procedure.
+/// Whether nothing may be learnt from this minute about an edge of this caller procedure.
+///
+/// `caller` is [apart from](CleanCounts::apart_from) the edge.
 ///
 /// A caller in trouble of its own fails beside its callees without being taken down by them: every
 /// edge would look fail-close. So a minute counts for nothing in which more than 10 % of at least
@@ -181,6 +202,24 @@ mod tests {
         assert_eq!(clean, CleanCounts { clean: 2, clean_failed: 1 });
         let full = CleanCounts { clean: u64::MAX, clean_failed: u64::MAX };
         assert_eq!(full + clean, full);
+    }
+
+    #[test]
+    fn a_survived_edge_is_no_witness_for_itself() {
+        // [class-13]
+        let minute = CleanCounts { clean: 100, clean_failed: 40 };
+        let edge = EdgeCounts { isolated: 60, isolated_both: 39, ..EdgeCounts::default() };
+        let torn = EdgeCounts { isolated: 101, isolated_both: 41, ..EdgeCounts::default() };
+        let left = |clean, clean_failed| CleanCounts { clean, clean_failed };
+        for (edge, class, expected) in [
+            (edge, EdgeClass::FailOpen, left(40, 1)),
+            (edge, EdgeClass::FailClose, minute),
+            (edge, EdgeClass::Unknown, minute),
+            // Counters read while a request is being booked.
+            (torn, EdgeClass::FailOpen, left(0, 0)),
+        ] {
+            assert_eq!(minute.apart_from(&edge, class), expected, "{edge:?}, {class:?}");
+        }
     }
 
     #[test]

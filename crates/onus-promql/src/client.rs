@@ -1,6 +1,10 @@
 //! One question, one connection, one answer.
 
+use std::future::poll_fn;
 use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,11 +14,13 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::answer::Answer;
 use crate::endpoint::Endpoint;
+use crate::tls::handshake;
 
 /// A server that is asked.
 #[derive(Clone, Debug)]
@@ -22,6 +28,7 @@ pub struct Client {
     endpoint: Endpoint,
     limits: Limits,
     authorization: Option<HeaderValue>,
+    authorities: Option<PathBuf>,
 }
 
 /// What a question may cost.
@@ -46,6 +53,14 @@ pub enum AskError {
     /// There was no connection.
     #[error("connect to {authority}")]
     Connect {
+        /// Host and port.
+        authority: String,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// There was a connection, and no TLS on it.
+    #[error("agree with {authority} on TLS")]
+    Tls {
         /// Host and port.
         authority: String,
         /// What went wrong.
@@ -93,7 +108,7 @@ impl Client {
     /// A client of the server at `endpoint`.
     #[must_use]
     pub const fn new(endpoint: Endpoint, limits: Limits) -> Self {
-        Self { endpoint, limits, authorization: None }
+        Self { endpoint, limits, authorization: None, authorities: None }
     }
 
     /// Sends this token with each question (`Authorization: Bearer …`).
@@ -107,6 +122,13 @@ impl Client {
         value.set_sensitive(true);
         self.authorization = Some(value);
         Ok(self)
+    }
+
+    /// Believes these authorities, PEM, and no other; those of this machine unless this is called.
+    #[must_use]
+    pub fn authorities(mut self, path: PathBuf) -> Self {
+        self.authorities = Some(path);
+        self
     }
 
     /// Asks for the series of `promql` at a moment, in seconds since 1970 or as RFC 3339 writes it;
@@ -125,12 +147,30 @@ impl Client {
 
     async fn exchange(&self, promql: &str, at: Option<&str>) -> Result<Answer, AskError> {
         let connection = self.connect().await?;
+        if !self.endpoint.tls {
+            return self.exchange_over(connection, promql, at).await;
+        }
+        let Endpoint { host, authority, .. } = &self.endpoint;
+        let handshake = handshake(connection, host, self.authorities.as_deref());
+        let failed = |source| AskError::Tls { authority: authority.clone(), source };
+        match timeout(self.limits.connect, handshake).await {
+            Ok(connection) => self.exchange_over(connection.map_err(failed)?, promql, at).await,
+            Err(_) => Err(AskError::TooSlow(self.limits.connect)),
+        }
+    }
+
+    async fn exchange_over(
+        &self,
+        connection: impl AsyncRead + AsyncWrite + Unpin,
+        promql: &str,
+        at: Option<&str>,
+    ) -> Result<Answer, AskError> {
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(connection)).await.map_err(AskError::Broken)?;
-        let exchange = async {
+        let mut exchange = pin!(async {
             let response = sender.send_request(self.request(promql, at)).await;
             self.read(response.map_err(AskError::Broken)?).await
-        };
+        });
         // The connection moves bytes only while it is polled, and lives as long as the exchange.
         let drive = async {
             match connection.await {
@@ -139,10 +179,15 @@ impl Client {
                 Err(error) => error,
             }
         };
-        tokio::select! {
+        let error = tokio::select! {
             biased;
-            answer = exchange => answer,
-            error = drive => Err(AskError::Broken(error)),
+            answer = &mut exchange => return answer,
+            error = drive => error,
+        };
+        // A server may hang up without ceremony once it has said all.
+        match poll_fn(|context| Poll::Ready(exchange.as_mut().poll(context))).await {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => Err(AskError::Broken(error)),
         }
     }
 
@@ -187,6 +232,10 @@ impl Client {
             return Err(AskError::Elsewhere(
                 to.unwrap_or("an address it does not name").to_owned(),
             ));
+        }
+        // Some say it in the form of Prometheus; it is no word on the question all the same.
+        if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status) {
+            return Err(AskError::Status(status));
         }
         let mut body = response.into_body();
         let mut bytes = BytesMut::new();

@@ -8,6 +8,8 @@ use http::uri::Scheme;
 pub struct Endpoint {
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// Whether the connection is one of TLS.
+    pub(crate) tls: bool,
     /// Host and port as the server is told.
     pub(crate) authority: String,
     /// Where the API is.
@@ -20,19 +22,13 @@ pub enum EndpointError {
     /// It is no URL.
     #[error("`{0}` is no URL; one such as http://localhost:9090 is expected")]
     NoUrl(String),
-    /// It asks for TLS.
-    #[error(
-        "`{0}` asks for TLS, which is not spoken here: forward a port to the server, as with \
-         `kubectl port-forward`, and give http://localhost:PORT"
-    )]
-    Tls(String),
     /// It has a user and a password.
-    #[error("the URL has a user and a password, which would be sent in the clear; leave them out")]
+    #[error("the URL has a user and a password, which others can see; leave them out")]
     Password,
 }
 
 impl Endpoint {
-    /// Reads a URL such as `http://localhost:9090` or `http://mimir/prometheus`.
+    /// Reads a URL such as `http://localhost:9090` or `https://mimir/prometheus`.
     ///
     /// # Errors
     ///
@@ -40,12 +36,9 @@ impl Endpoint {
     pub fn new(url: &str) -> Result<Self, EndpointError> {
         let no_url = || EndpointError::NoUrl(url.to_owned());
         let uri: Uri = url.parse().map_err(|_| no_url())?;
-        match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => {}
-            Some(scheme) if *scheme == Scheme::HTTPS => {
-                return Err(EndpointError::Tls(url.to_owned()));
-            }
-            Some(_) | None => return Err(no_url()),
+        let tls = uri.scheme() == Some(&Scheme::HTTPS);
+        if !tls && uri.scheme() != Some(&Scheme::HTTP) {
+            return Err(no_url());
         }
         let authority = uri.authority().ok_or_else(no_url)?;
         if authority.as_str().contains('@') {
@@ -57,7 +50,8 @@ impl Endpoint {
         }
         Ok(Self {
             host,
-            port: authority.port_u16().unwrap_or(80),
+            port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
+            tls,
             authority: authority.to_string(),
             path: format!("{}/api/v1/query", uri.path().trim_end_matches('/')),
         })
@@ -78,7 +72,8 @@ mod tests {
             ("localhost:9090", None),
             ("9090", None),
             ("ftp://localhost", None),
-            ("https://localhost", None),
+            ("https://localhost", Some(("localhost", 443, "/api/v1/query"))),
+            ("https://localhost:9090", Some(("localhost", 9090, "/api/v1/query"))),
             ("http://me:secret@localhost", None),
             ("http://localhost/graph?g0.expr=up", None),
             ("", None),

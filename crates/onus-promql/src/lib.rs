@@ -6,7 +6,9 @@
 mod answer;
 mod client;
 mod endpoint;
+mod tls;
 
 pub use answer::{Answer, Sample};
 pub use client::{AskError, Client, InvalidToken, Limits};
 pub use endpoint::{Endpoint, EndpointError};
+pub use tls::AuthoritiesError;

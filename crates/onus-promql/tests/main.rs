@@ -1,8 +1,10 @@
 //! Questions over real sockets, to servers that do what servers do.
 
+mod tls;
+
 use std::error::Error;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -39,7 +41,7 @@ fn server(script: Script) -> (SocketAddr, JoinHandle<String>) {
 }
 
 /// Head and body.
-fn request(client: &mut TcpStream) -> String {
+fn request(client: &mut impl Read) -> String {
     let mut bytes = Vec::new();
     loop {
         let mut more = [0; 4096];

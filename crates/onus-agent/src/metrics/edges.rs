@@ -142,7 +142,7 @@ fn shadows(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
 
 fn evidence(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
     let help = "Finished requests that called the edge, by what became of callee and caller; \
-                isolated: no other edge failed in the request.";
+                isolated: no other edge to blame failed in the request.";
     let mut family = page.counters("onus_edge_requests", help)?;
     for row in rows {
         for (outcome, callee_outcome, isolated) in [

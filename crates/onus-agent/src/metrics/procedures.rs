@@ -76,7 +76,7 @@ fn claims(agent: &Agent, rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
 }
 
 fn clean_requests(rows: &[Row<'_>], page: &mut Page<'_>) -> fmt::Result {
-    let help = "Finished requests in which no outbound call failed.";
+    let help = "Finished requests that blame no outbound call.";
     let mut family = page.counters("onus_clean_requests", help)?;
     for row in rows {
         for (outcome, counter) in ["ok", "error"].into_iter().zip(&row.served.counters.clean) {

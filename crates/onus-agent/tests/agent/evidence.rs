@@ -147,6 +147,15 @@ fn class(service: &Service, route: &str) -> EdgeClass {
     service.edge(Some(&request.inbound), "b", "/out").class()
 }
 
+/// A request in which each of `callees` fails.
+fn all_fail(service: &Service, callees: &[&str], caller_fails: bool) {
+    let request = service.request();
+    for callee in callees {
+        request.call(callee).play(FAILS);
+    }
+    request.answer(caller_fails, &[]);
+}
+
 #[test]
 fn after_a_minute_an_edge_that_is_survived_is_not_blamed() {
     // [class-3] [claim-3] [fault-4]
@@ -262,6 +271,44 @@ fn a_caller_in_trouble_learns_nothing() {
         fail_alone(&service, "/in", 30, true);
         minute(&service);
         assert_eq!(class(&service, "/in"), EdgeClass::FailClose, "the minute after");
+    }
+}
+
+#[test]
+fn an_edge_that_stops_being_survived_is_learnt_from_its_own_failures() {
+    // [class-13]
+    let service = Service::new(Mode::Observe, |_| {});
+    fail_alone(&service, "/in", 100, false);
+    minute(&service);
+    assert_eq!(class(&service, "/in"), EdgeClass::FailOpen);
+    for _ in 0..6 {
+        for _ in 0..20 {
+            service.request().answer(false, &[]);
+        }
+        fail_alone(&service, "/in", 30, true);
+        minute(&service);
+    }
+    assert_eq!(class(&service, "/in"), EdgeClass::FailClose);
+}
+
+#[test]
+fn an_edge_known_to_be_survived_hides_neither_callees_nor_trouble() {
+    // [class-1] [class-8]
+    for (caller_fails, expected) in [(1, EdgeClass::FailClose), (20, EdgeClass::Unknown)] {
+        let service = Service::new(Mode::Observe, |_| {});
+        fail_alone(&service, "/in", 100, false);
+        minute(&service);
+        // From now on it fails in every request.
+        for n in 0..40 {
+            all_fail(&service, &["b"], n < caller_fails);
+        }
+        for _ in 0..30 {
+            all_fail(&service, &["b", "c"], true);
+        }
+        minute(&service);
+        let request = service.request();
+        let class = service.edge(Some(&request.inbound), "c", "/out").class();
+        assert_eq!(class, expected, "{caller_fails} of 40 by itself");
     }
 }
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use onus_api::{EdgeCounts, EdgePolicyFacts, ProcedureCounts, ServiceFacts};
-use onus_learn::{ClassFinding, Declared, ESTIMATOR_BYTES, Estimator, MeasuredClass};
+use onus_core::EdgeClass;
+use onus_learn::{
+    ClassFinding, CleanCounts, Declared, ESTIMATOR_BYTES, Estimator, MeasuredClass, frozen,
+};
 
 use crate::clock::Millis;
 use crate::codec::{Reader, Writer};
@@ -111,8 +114,15 @@ impl EdgeRow {
         EdgeCounts::from_array(self.last.map(u64::from))
     }
 
-    /// Learns from a minute; whether agents have to be told of another class.
-    pub(crate) fn learn(&mut self, minute: &EdgeCounts, frozen: bool, now: Millis) -> bool {
+    /// Learns from a minute and its caller's clean requests, where an operator may have `said` the
+    /// class; whether agents have to be told of another one.
+    pub(crate) fn learn(
+        &mut self,
+        minute: &EdgeCounts,
+        caller: CleanCounts,
+        said: Option<EdgeClass>,
+        now: Millis,
+    ) -> bool {
         let at = now.timestamp();
         let counts = onus_learn::EdgeCounts {
             calls: minute
@@ -126,6 +136,8 @@ impl EdgeRow {
             joint_both: minute.jointly_caller_failed,
         };
         if counts.failures > 0 {
+            let class = said.unwrap_or_else(|| self.told.class.edge_class());
+            let frozen = frozen(caller.apart_from(&counts, class));
             self.estimator.minute(counts, frozen, at);
         }
         let measured = self.estimator.measure(at);

@@ -100,6 +100,25 @@ fn a_caller_in_trouble_teaches_nothing() {
 }
 
 #[test]
+fn an_edge_that_stops_being_survived_is_no_trouble_of_its_caller() {
+    // [class-13]
+    let mut book = book();
+    book.apply(&report("a", 1, vec![delta("recs", alone(30, 0))]), at(0));
+    book.tick(at(1));
+    for minute in 1..3 {
+        let mut needed = report("a", minute + 1, vec![delta("recs", alone(0, 30))]);
+        // Agents that hold the edge fail-open count its failures as clean requests.
+        let counts =
+            ProcedureCounts { clean_ok: 20, clean_failed: 30, ..ProcedureCounts::default() };
+        needed.procedures = vec![ProcedureDelta { procedure: "GET /".to_owned(), counts }];
+        book.apply(&needed, at(minute));
+        book.tick(at(minute + 1));
+    }
+    let class = book.edges().next().map(|row| row.told.class);
+    assert_eq!(class, Some(MeasuredClass::Unknown), "50 of 75");
+}
+
+#[test]
 fn clocks_that_are_wrong_move_windows_and_no_counts() {
     let mut book = book();
     let sent = [at(0).0, 0, u64::MAX, at(0).0 - 3 * MINUTE];

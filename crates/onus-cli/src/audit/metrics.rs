@@ -2,20 +2,27 @@
 //! asked all at once.
 
 use anyhow::Context;
+use http::StatusCode;
 use onus_audit::{Metrics, questions};
 use onus_promql::{AskError, Client, Endpoint, Limits};
 
+use crate::cli::AuditOptions;
 use crate::exit::Refused;
 
 /// What the server says, and what it refuses to say.
-pub(super) fn ask(
-    url: &str,
-    window: &str,
-    at: Option<&str>,
-) -> anyhow::Result<(Metrics, Vec<String>)> {
+pub(super) fn ask(url: &str, options: &AuditOptions) -> anyhow::Result<(Metrics, Vec<String>)> {
     let endpoint = Endpoint::new(url).map_err(|error| Refused(error.to_string()))?;
+    let (window, at) = (&*options.window, options.at.as_deref());
     check_window(window)?;
-    let client = Client::new(endpoint, Limits::default());
+    let mut client = Client::new(endpoint, Limits::default());
+    if let Some(path) = &options.prom_token_file {
+        let read = || format!("read the token in {}", path.display());
+        let token = std::fs::read_to_string(path).with_context(read)?;
+        client = client.token(token.trim()).with_context(read)?;
+    }
+    if let Some(path) = &options.prom_ca {
+        client = client.authorities(path.clone());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut metrics = Metrics::default();
@@ -30,11 +37,29 @@ pub(super) fn ask(
                 Err(error @ (AskError::Refused { .. } | AskError::TooLarge(_))) => {
                     refused.push(format!("{url}: {error}: {}", question.promql));
                 }
-                Err(error) => return Err(error).with_context(|| format!("ask {url}")),
+                Err(error) => {
+                    let advice = advice(&error, options);
+                    return Err(error).with_context(|| format!("ask {url}{advice}"));
+                }
             }
         }
         Ok((metrics.finish(), refused))
     })
+}
+
+/// What may be missing on the command line.
+fn advice(error: &AskError, options: &AuditOptions) -> &'static str {
+    let unknown = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+    if matches!(error, AskError::Status(status) if unknown.contains(status)) {
+        return match options.prom_token_file {
+            Some(_) => " with the token of --prom-token-file",
+            None => " without --prom-token-file",
+        };
+    }
+    if matches!(error, AskError::Tls { .. }) && options.prom_ca.is_none() {
+        return " without --prom-ca";
+    }
+    ""
 }
 
 /// What would be pasted into a query is a time and nothing else.

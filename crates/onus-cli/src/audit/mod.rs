@@ -43,7 +43,7 @@ pub(crate) fn run(options: &AuditOptions) -> anyhow::Result<Exit> {
     let graphs = Graphs::read(&options.graph)?;
     let (metrics, refused) = match &options.prom {
         Some(url) => {
-            let (metrics, refused) = metrics::ask(url, &options.window, options.at.as_deref())?;
+            let (metrics, refused) = metrics::ask(url, options)?;
             (Some(metrics), refused)
         }
         None => (None, Vec::new()),

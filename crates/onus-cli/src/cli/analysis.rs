@@ -171,6 +171,10 @@ pub(crate) struct NowOptions {
     #[arg(long, value_name = "TOKEN", env = "ONUS_PROMQL_TOKEN", hide_env_values = true)]
     pub(crate) promql_token: Option<String>,
 
+    /// The authorities that sign its certificate, PEM; those of this machine, unless given
+    #[arg(long, value_name = "FILE", env = "ONUS_PROMQL_CA")]
+    pub(crate) promql_ca: Option<PathBuf>,
+
     /// The admin addresses of services
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub(crate) agents: Vec<String>,

@@ -26,6 +26,14 @@ pub(crate) struct AuditOptions {
     #[arg(long, value_name = "URL")]
     pub(crate) prom: Option<String>,
 
+    /// A file with the token for it, sent as `Authorization: Bearer`
+    #[arg(long, value_name = "FILE", requires = "prom")]
+    pub(crate) prom_token_file: Option<PathBuf>,
+
+    /// The authorities that sign its certificate, PEM; those of this machine, unless given
+    #[arg(long, value_name = "FILE", requires = "prom")]
+    pub(crate) prom_ca: Option<PathBuf>,
+
     /// How much time the metrics are about, as PromQL writes it
     #[arg(long, value_name = "TIME", default_value = "1h", requires = "prom")]
     pub(crate) window: String,

@@ -27,7 +27,7 @@ pub(crate) async fn first(options: &NowOptions) -> anyhow::Result<(Snapshot, Str
         Err(error) => refusals.push(format!("the analysis: {error:#}")),
     }
     if let Some(store) = &options.promql {
-        match in_time(promql::snapshot(store, options.promql_token.as_deref())).await {
+        match in_time(promql::snapshot(store, options)).await {
             Ok(snapshot) => {
                 let age = age(&snapshot);
                 return Ok((snapshot, format!("the store at {store}"), age));

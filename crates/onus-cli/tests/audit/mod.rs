@@ -3,6 +3,7 @@
 mod mesh;
 mod page;
 mod prometheus;
+mod tls;
 mod traces;
 
 use std::fs;
@@ -197,13 +198,13 @@ fn a_server_that_is_none_is_an_error() {
     let page = server("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>");
     let login = server("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     for (url, expected) in [
-        (&nobody, "connect to"),
-        (&page, "the answer is not Prometheus's: expected value at line 1 column 1\n"),
-        (&login, "the server answers 403 Forbidden\n"),
+        (&nobody, ": connect to"),
+        (&page, ": the answer is not Prometheus's: expected value at line 1 column 1\n"),
+        (&login, " without --prom-token-file: the server answers 403 Forbidden\n"),
     ] {
         let output = onus(&format!("audit --prom {url}"), "");
         let told = text(&output.stderr);
-        let begin = format!("error: failed to ask {url}: {expected}");
+        let begin = format!("error: failed to ask {url}{expected}");
         assert!(told.starts_with(&begin), "{told}");
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
     }
@@ -214,7 +215,8 @@ fn questions_that_make_no_sense_are_refused() {
     for (arguments, expected) in [
         ("audit", "the following required arguments were not provided:"),
         ("audit --prom localhost:9090", "error: `localhost:9090` is no URL; one such as"),
-        ("audit --prom https://mimir", "error: `https://mimir` asks for TLS, which is not spoken"),
+        ("audit -f a.yaml --prom-ca ca.pem", "--prom <URL>"),
+        ("audit -f a.yaml --prom-token-file token", "--prom <URL>"),
         ("audit --prom http://a:b@c", "error: the URL has a user and a password"),
         ("audit --prom http://c --window 1h]))", "error: --window is `1h]))`; a time such as"),
         ("audit --prom http://c --window h", "error: --window is `h`; a time such as"),

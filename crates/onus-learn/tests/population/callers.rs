@@ -1,4 +1,4 @@
-//! A population of callers with their callees, always the same. It is invented: 120 callers of 3 to
+//! A population of callers with their callees, the same for each seed. It is invented: 120 callers of 3 to
 //! 8 callees, half of which take their caller down, at one request in a minute to ten in a second.
 //! There are as many outages as it takes for half a percent of all own errors, and three to five
 //! with chronic failures, to meet a failed callee in the same request.
@@ -8,11 +8,13 @@ use std::ops::Range;
 use fastrand::Rng;
 
 /// Whether optional callees fail all the time.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Chronic {
     None,
     /// A quarter of them fails 2 to 30 % of its attempts, and nobody minds.
     Some,
+    /// A quarter of them fails nine of ten attempts.
+    Dead,
 }
 
 /// A caller.
@@ -51,8 +53,8 @@ pub(super) struct Outage {
 
 pub(super) const MINUTES: u64 = 4 * 24 * 60;
 
-pub(super) fn callers(chronic: Chronic) -> Vec<Caller> {
-    let mut random = Rng::with_seed(1);
+pub(super) fn callers(chronic: Chronic, seed: u64) -> Vec<Caller> {
+    let mut random = Rng::with_seed(seed);
     (0..120).map(|_| caller(chronic, &mut random)).collect()
 }
 
@@ -85,13 +87,12 @@ fn callee(chronic: Chronic, random: &mut Rng) -> Callee {
     let fails = between(1e-5, 5e-3, random);
     let is_chronic = takes_down == open && random.u8(..4) == 0;
     let chronically = between(0.02, 0.3, random);
-    Callee {
-        takes_down,
-        later,
-        fails: if is_chronic && chronic == Chronic::Some { chronically } else { fails },
-        attempts: random.u32(1..=2),
-        outages: outages(4, random),
-    }
+    let fails = match chronic {
+        Chronic::Some if is_chronic => chronically,
+        Chronic::Dead if is_chronic => 0.9,
+        Chronic::None | Chronic::Some | Chronic::Dead => fails,
+    };
+    Callee { takes_down, later, fails, attempts: random.u32(1..=2), outages: outages(4, random) }
 }
 
 /// So many outages of 2 to 15 minutes, in which a tenth to nine tenths fail.

@@ -87,9 +87,10 @@ pub(super) fn four_days(caller: &Caller, counting: Counting, seed: u64) -> Quali
     let mut estimators = vec![Estimator::new(Timestamp::ZERO); caller.callees.len()];
     let mut own = Failing::default();
     let mut failing: Vec<Failing> = caller.callees.iter().map(|_| Failing::default()).collect();
+    let mut events = Vec::new();
     for minute in 0..MINUTES {
         let requests = (caller.rate + random.f64()) as u64;
-        let mut events = Vec::new();
+        events.clear();
         let share = during(caller.own, &caller.own_outages, minute);
         own.within(requests, share, &mut random, |request, _| {
             events.push(Event { request, who: ITSELF, finally: true });
@@ -101,6 +102,9 @@ pub(super) fn four_days(caller: &Caller, counting: Counting, seed: u64) -> Quali
                 let finally = callee.attempts == 1 || random.f64() < share;
                 events.push(Event { request, who, finally });
             });
+        }
+        if events.is_empty() {
+            continue;
         }
         // The caller does its own work last.
         events.sort_by_key(|event| (event.request, event.who));
@@ -114,17 +118,20 @@ pub(super) fn four_days(caller: &Caller, counting: Counting, seed: u64) -> Quali
             request.judge(&classes, &mut quality);
             let failed = |event: &&&Event| event.finally || counting == Counting::Attempts;
             let failed: Vec<_> = request.calls.iter().filter(failed).map(|it| it.who).collect();
-            if failed.is_empty() {
-                clean.clean_failed += u64::from(request.failed());
-            } else {
+            let is_to_blame = |who: usize| classes[who] != MeasuredClass::FailOpen;
+            if failed.iter().any(|&who| is_to_blame(who)) {
                 clean.clean -= 1;
+            } else {
+                clean.clean_failed += u64::from(request.failed());
             }
-            for who in &failed {
-                counts[*who] += EdgeCounts::of_request(true, failed.len() > 1, request.failed());
+            for &who in &failed {
+                let another = failed.iter().any(|&other| other != who && is_to_blame(other));
+                counts[who] += EdgeCounts::of_request(true, another, request.failed());
             }
         }
-        for (estimator, counts) in estimators.iter_mut().zip(counts) {
-            estimator.minute(counts, frozen(clean), now);
+        for ((estimator, counts), class) in estimators.iter_mut().zip(counts).zip(classes) {
+            let caller = clean.apart_from(&counts, class.edge_class());
+            estimator.minute(counts, frozen(caller), now);
         }
     }
     quality
