@@ -158,7 +158,7 @@ impl Front for Admin {
     }
 }
 
-impl http_body::Body for AdminBody {
+impl Body for AdminBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -14,9 +14,9 @@ mod client_error;
 pub mod config;
 mod connection;
 mod flood;
+mod forwarding;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
-mod forwarding;
 mod hop;
 mod hosts;
 mod inbound;

@@ -218,7 +218,7 @@ impl Proxy {
         let before = state.config.load_full();
         let taken = before.refuse_restart(config).and_then(|()| {
             let (known, calls) = (state.callees.load(), &state.calls);
-            let before = Some((&*before, &*known));
+            let before: Option<(&ProxyConfig, &Callees)> = Some((&before, &known));
             let callees = Callees::of(config, &state.onus, calls, &state.log, before)?;
             state.onus.reconfigure(config.builder()?)?;
             Ok(callees)

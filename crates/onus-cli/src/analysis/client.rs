@@ -104,12 +104,7 @@ impl Client {
         query: &[(&str, &str)],
         body: Bytes,
     ) -> anyhow::Result<Bytes> {
-        let query: Vec<_> = query
-            .iter()
-            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
-            .collect();
-        let question = if query.is_empty() { "" } else { "?" };
-        let uri = format!("{}{path}{question}{}", self.base, query.join("&"));
+        let uri = self.uri(path, query);
         let exchange = async {
             let answer = self.send_once(&method, &uri, body.clone()).await?;
             // Another analysis may have the service.
@@ -136,7 +131,7 @@ impl Client {
         path: &str,
         query: &[(&str, &str)],
     ) -> anyhow::Result<Incoming> {
-        let request = self.request(Method::GET, path, query, Bytes::new())?;
+        let request = self.request(&Method::GET, &self.uri(path, query), Bytes::new())?;
         let answer = tokio::time::timeout(TIMEOUT, self.http.request(request))
             .await
             .map_err(|_| anyhow!("no answer within {} s", TIMEOUT.as_secs()))
@@ -153,17 +148,9 @@ impl Client {
 
     /// Writes an answer of any size to a file as it comes; how many bytes it has.
     pub(crate) async fn download(&self, path: &str, file: &mut File) -> anyhow::Result<u64> {
-        let request = self.request(&Method::GET, &format!("{}{path}", self.base), Bytes::new())?;
+        let mut body = self.open(path, &[]).await?;
         let ask = || format!("ask {}", self.base);
         let late = || anyhow!("nothing came for {} s", STALLED.as_secs());
-        let answer = tokio::time::timeout(STALLED, self.http.request(request)).await;
-        let (head, mut body) =
-            answer.map_err(|_| late()).with_context(ask)?.with_context(ask)?.into_parts();
-        if !head.status.is_success() {
-            let text = Limited::new(body, 64 * 1024).collect().await;
-            let text = text.map(|text| text.to_bytes()).unwrap_or_default();
-            return Err(self.refusal(path, head.status, &text));
-        }
         let mut length = 0;
         loop {
             let frame = tokio::time::timeout(STALLED, body.frame()).await;
@@ -183,6 +170,15 @@ impl Client {
             Ok(problem) => Refusal { base, problem }.into(),
             Err(_) => anyhow!("ask {base}: {status} for {path}"),
         }
+    }
+
+    fn uri(&self, path: &str, query: &[(&str, &str)]) -> String {
+        let query: Vec<_> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", percent_encoded(value)))
+            .collect();
+        let question = if query.is_empty() { "" } else { "?" };
+        format!("{}{path}{question}{}", self.base, query.join("&"))
     }
 
     fn request(

@@ -243,7 +243,7 @@ mod tests {
             connect: Duration::from_secs(1),
             idle: Duration::from_secs(1),
         };
-        let dial = Dial { timeout: limits.connect, tls: None };
+        let dial = Dial { timeout: limits.connect, tls: None, own: [].into() };
         let target = Target::Name { host: "pay".to_owned(), port: 80 };
         Endpoints::asking(lookup, target, dial, limits)
     }

@@ -2,8 +2,8 @@
 
 mod ambiguous;
 mod context;
-mod forwarding;
 mod defaults;
+mod forwarding;
 mod given_up;
 mod instances;
 mod loops;

@@ -117,6 +117,8 @@ async fn it_answers_operators_as_every_process_with_onus() {
     assert!(orders.contains("\"mode\":\"off\"") && orders.contains("\"who\":\"bob\""), "{orders}");
     let (_, _, metrics) = get(admin, "/metrics").await;
     assert!(metrics.contains("onus_mode{service=\"checkout\",mode=\"off\"} 1.0"), "{metrics}");
+}
+
 /// An address of this machine that is none of its own loopback; none where it has no network.
 fn other_address() -> Option<std::net::IpAddr> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
