@@ -15,6 +15,7 @@ use onus_api::{Accepted, ClassPage, Problem};
 
 use super::ReportError;
 use super::tls::{Connector, Tls};
+use super::token::Token;
 
 /// The longest answer that is read; a page of 10,000 classes has about 2 MB.
 const ANSWER_MAX: usize = 16 * 1024 * 1024;
@@ -28,7 +29,8 @@ pub(crate) struct Client {
     http: Arc<Mutex<HttpClient<Connector, Full<Bytes>>>>,
     tls: Tls,
     base: String,
-    authorization: Option<HeaderValue>,
+    token: Option<Token>,
+    authorization: Arc<Mutex<Option<HeaderValue>>>,
 }
 
 /// What became of a report.
@@ -59,19 +61,12 @@ struct Answer {
 }
 
 impl Client {
-    pub(crate) fn new(base: &Uri, token: Option<&str>, tls: Tls) -> Result<Self, ReportError> {
-        let authorization = match token {
-            None => None,
-            Some(token) => {
-                let value = HeaderValue::try_from(format!("Bearer {token}"));
-                let mut value = value.map_err(|_| ReportError::Token)?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-        };
+    pub(crate) fn new(base: &Uri, token: Option<Token>, tls: Tls) -> Result<Self, ReportError> {
+        let authorization = token.as_ref().map(Token::authorization).transpose()?;
+        let authorization = Arc::new(Mutex::new(authorization));
         let http = HttpClient::builder(TokioExecutor::new()).build(tls.connector()?);
         let base = base.to_string().trim_end_matches('/').to_owned();
-        Ok(Self { http: Arc::new(Mutex::new(http)), tls, base, authorization })
+        Ok(Self { http: Arc::new(Mutex::new(http)), tls, base, token, authorization })
     }
 
     /// Reads certificates again, which may have been renewed.
@@ -81,6 +76,15 @@ impl Client {
         {
             let http = HttpClient::builder(TokioExecutor::new()).build(connector);
             *self.http.lock().unwrap_or_else(PoisonError::into_inner) = http;
+        }
+    }
+
+    /// Reads the token again, which may have been renewed.
+    fn renew_token(&self) {
+        if let Some(token) = self.token.as_ref().filter(|token| token.may_change())
+            && let Ok(renewed) = token.authorization()
+        {
+            *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(renewed);
         }
     }
 
@@ -167,7 +171,9 @@ impl Client {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        if let Some(authorization) = &self.authorization {
+        let authorization =
+            self.authorization.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(authorization) = authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
@@ -177,6 +183,9 @@ impl Client {
             causes(&error)
         })?;
         let (head, body) = answer.into_parts();
+        if head.status == StatusCode::UNAUTHORIZED {
+            self.renew_token();
+        }
         let body = Limited::new(body, ANSWER_MAX).collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();
         Ok(Answer { status: head.status, headers: head.headers, body })

@@ -15,6 +15,7 @@ mod ordered;
 mod send;
 mod snapshot;
 mod tls;
+mod token;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use tokio::task::JoinHandle;
 use self::client::Client;
 use self::metrics::Standing;
 use self::tls::Tls;
+use self::token::Token;
 use crate::onus::Onus;
 
 pub use self::admin::AdminService;
@@ -37,7 +39,7 @@ pub(crate) use self::ordered::Ordered;
 #[must_use]
 pub struct Analysis {
     url: String,
-    token: Option<String>,
+    token: Option<Token>,
     interval: Duration,
     staleness: Duration,
     kept: Option<PathBuf>,
@@ -59,7 +61,14 @@ impl Analysis {
 
     /// The token that says which service this is.
     pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
+        self.token = Some(Token::Said(token.into()));
+        self
+    }
+
+    /// The file with this token. It is read again when the analysis does not know the token any
+    /// more, as after it has been renewed.
+    pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.token = Some(Token::In(path.into()));
         self
     }
 
@@ -96,6 +105,27 @@ impl Analysis {
         self.kept = Some(path.into());
         self
     }
+
+    /// Whether all of it can be meant, without talking to anybody.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be meant, with what would be right.
+    pub fn check(&self) -> Result<(), ReportError> {
+        self.client().map(drop)
+    }
+
+    fn client(&self) -> Result<Client, ReportError> {
+        if !(Duration::from_secs(1)..=Duration::from_secs(300)).contains(&self.interval) {
+            return Err(ReportError::Interval(self.interval));
+        }
+        let wrong = || ReportError::Url { url: self.url.clone() };
+        let base: Uri = self.url.parse().map_err(|_| wrong())?;
+        if base.host().is_none() || !self.tls.reaches(base.scheme_str()) {
+            return Err(wrong());
+        }
+        Client::new(&base, self.token.clone(), self.tls.clone())
+    }
 }
 
 /// What cannot be meant of an [`Analysis`].
@@ -110,8 +140,18 @@ pub enum ReportError {
         url: String,
     },
     /// The token cannot stand in a header.
-    #[error("analysis token has characters that a header cannot carry; allowed is printable ASCII")]
+    #[error(
+        "analysis token is empty or has characters that a header cannot carry; allowed is printable ASCII"
+    )]
     Token,
+    /// The file of the token cannot be read.
+    #[error("{}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The interval is out of range.
     #[error("report interval is {0:?}; allowed is 1 s to 5 min")]
     Interval(Duration),
@@ -144,17 +184,9 @@ impl Onus {
     ///
     /// The first value that cannot be meant, with what would be right.
     pub fn report_to(&self, analysis: Analysis) -> Result<Reporter, ReportError> {
-        let Analysis { url, token, interval, staleness, kept, tls } = analysis;
-        if !(Duration::from_secs(1)..=Duration::from_secs(300)).contains(&interval) {
-            return Err(ReportError::Interval(interval));
-        }
-        let wrong = || ReportError::Url { url: url.clone() };
-        let base: Uri = url.parse().map_err(|_| wrong())?;
-        if base.host().is_none() || !tls.reaches(base.scheme_str()) {
-            return Err(wrong());
-        }
+        let client = analysis.client()?;
+        let Analysis { interval, staleness, kept, .. } = analysis;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| ReportError::NoRuntime)?;
-        let client = Client::new(&base, token.as_deref(), tls)?;
         let standing = Arc::new(Standing::default());
         let (ending, ends) = watch::channel(false);
         let sending = runtime.spawn(send::run(
