@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use onus::prometheus_client::encoding::text::encode;
 use onus::prometheus_client::registry::Registry;
-use onus::report::AdminService;
+use onus::report::{AdminService, Reporter};
 use onus::{EdgeView, Source, Switches};
 use serde::Serialize;
 use tower_service::Service as _;
@@ -47,9 +47,12 @@ pub(crate) enum AdminBody {
 }
 
 impl Admin {
-    pub(crate) fn new(state: &Arc<State>) -> Self {
+    pub(crate) fn new(state: &Arc<State>, reporter: Option<&Reporter>) -> Self {
         let mut registry = Registry::default();
         state.onus.register_metrics(&mut registry);
+        if let Some(reporter) = reporter {
+            reporter.register_metrics(&mut registry);
+        }
         registry.register_collector(Box::new(Families(state.clone())));
         // Who may switch is asked before a request gets there.
         let service = state.onus.admin().without_token();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use hyper::body::Incoming;
 use onus::Onus;
+use onus::report::Reporter;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -34,6 +35,7 @@ pub struct Proxy {
     outbound: Listeners,
     /// The admin interface, and what follows files.
     others: Listeners,
+    reporter: Option<Reporter>,
 }
 
 /// What all parts of a proxy share.
@@ -148,12 +150,15 @@ impl Proxy {
             reloads_refused: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
         });
+        let reporter = config.report(&state.onus)?;
+        let admin_front = Admin::new(&state, reporter.as_ref());
         let mut proxy = Self {
             state: state.clone(),
             addresses,
             inbound: Listeners::new(),
             outbound: Listeners::new(),
             others: Listeners::new(),
+            reporter,
         };
         let [forwarding, outbound_forwarding] = config.forwarding();
         let front = Inbound::new(&state, forwarding);
@@ -166,7 +171,7 @@ impl Proxy {
             let front = calls.only(&name);
             proxy.outbound.serve(socket, front, &server, &state.outbound);
         }
-        proxy.others.serve(admin.0, Admin::new(&state), &server, &Arc::default());
+        proxy.others.serve(admin.0, admin_front, &server, &Arc::default());
         proxy.others.tasks.spawn(follow_certificates(state.clone(), tls));
         if let Some(path) = config.switch_file() {
             proxy.others.tasks.spawn(state.onus.watch_switch_file(path));
@@ -240,7 +245,8 @@ impl Proxy {
 
     /// Ends: says that it is not ready, then accepts no further connection of others, answers what
     /// is under way, and serves the calls of the application until that is gone or has made none for
-    /// a second; all of it within the limit. Whether nothing had to be cut off.
+    /// a second; all of it within the limit. Then it reports the last counts, which takes 5 s at most.
+    /// Whether nothing had to be cut off.
     pub async fn drain(mut self) -> bool {
         let config = self.state.config.load_full();
         let (delay, limit) = config.drain();
@@ -258,7 +264,11 @@ impl Proxy {
             }
             self.outbound.drain().await;
         };
-        timeout_at(latest, ends).await.is_ok()
+        let all = timeout_at(latest, ends).await.is_ok();
+        if let Some(reporter) = self.reporter.take() {
+            reporter.finish().await;
+        }
+        all
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::analysis::AnalysisFile;
 use super::words::{Errors, ModeWord, Size, Span};
 
 /// The configuration of a proxy.
@@ -44,6 +45,10 @@ pub struct ConfigFile {
     /// The admin interface.
     #[serde(default)]
     pub admin: AdminFile,
+    /// The dependency analysis that is reported to; without it edges are learnt from the traffic of
+    /// this proxy alone.
+    #[serde(default)]
+    pub analysis: Option<AnalysisFile>,
     /// The memory for request bodies that may have to be sent again.
     #[serde(default)]
     pub replay: ReplayFile,
@@ -506,6 +511,6 @@ fn one() -> usize {
     1
 }
 
-fn seconds(seconds: u64) -> Span {
+pub(super) fn seconds(seconds: u64) -> Span {
     Span(Duration::from_secs(seconds))
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderName;
+use onus::report::Analysis;
 use onus::{Correlation, Onus, OnusBuilder};
 
 use super::ProxyConfigError;
+use super::analysis::AnalysisFile;
 use super::callee;
 use super::file::{CalleeFile, CalleeTlsFile, ConfigFile, ForwardingFile, OneOrMany, ProtocolWord};
 use crate::connection::ServerLimits;
@@ -75,6 +77,7 @@ impl ProxyConfig {
         let config = Self { app, app_protocol, correlation, routes, tls, callees, file };
         config.onus()?;
         config.server_tls()?;
+        config.analysis()?;
         config.callees.iter().try_for_each(|callee| callee.client_tls().map(drop))?;
         Ok(config)
     }
@@ -127,6 +130,11 @@ impl ProxyConfig {
         self.file.switch_file.as_ref()
     }
 
+    /// The analysis that is reported to.
+    pub(crate) fn analysis(&self) -> Result<Option<Analysis>, ProxyConfigError> {
+        self.file.analysis.as_ref().map(AnalysisFile::meant).transpose()
+    }
+
     /// The file with the token for other machines.
     pub(crate) fn token_file(&self) -> Option<&PathBuf> {
         self.file.admin.token_file.as_ref()
@@ -160,6 +168,8 @@ impl ProxyConfig {
             ("inbound.protocol", self.app_protocol == next.app_protocol),
             ("correlation", self.file.correlation.ids == next.file.correlation.ids),
             ("workers", self.file.workers == next.file.workers),
+            // Another one does not know what was reported to this one.
+            ("analysis", self.file.analysis == next.file.analysis),
             ("switch-file", self.file.switch_file == next.file.switch_file),
             ("limits", self.server_limits() == next.server_limits()),
         ] {

@@ -1,5 +1,6 @@
 //! What is typed for a proxy, and what is meant by it.
 
+mod analysis;
 mod callee;
 mod file;
 mod meant;
@@ -10,9 +11,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use onus::ConfigError;
+use onus::report::ReportError;
 
 use crate::tls::TlsError;
 
+pub use self::analysis::AnalysisFile;
 pub use self::file::{
     AdminFile, AnnotationWord, BudgetFile, CalleeFile, CalleeTlsFile, ClassWord, ConfigFile,
     CorrelationFile, DeclaredFile, DrainFile, ForwardingFile, InboundFile, InboundTlsFile, Like,
@@ -71,6 +74,26 @@ pub enum ProxyConfigError {
         field: String,
         /// What is wrong.
         source: TlsError,
+    },
+    /// A file that a setting names cannot be read.
+    #[error("use the configuration: {field} is {}, which cannot be read", path.display())]
+    NamedFile {
+        /// The setting, by its path in the file.
+        field: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The analysis cannot be talked to like this.
+    #[error("use the configuration: {field}")]
+    Analysis {
+        /// The setting, by its path in the file.
+        field: &'static str,
+        /// What is wrong.
+        #[source]
+        source: ReportError,
     },
     /// The agent refuses a value.
     #[error("use the configuration")]

@@ -196,9 +196,10 @@ fn collect(schema: &Value, at: &Value, path: &mut Vec<String>, settings: &mut Se
 /// Variables of the command's options, and those that Kubernetes makes of services whose names begin
 /// with `onus`.
 fn is_of_others(name: &str) -> bool {
-    let options = ["ONUS_ANALYSIS", "ONUS_TOKEN", "ONUS_AUTHORITIES", "ONUS_PROMQL"];
+    let options = ["ONUS_TOKEN", "ONUS_AUTHORITIES", "ONUS_PROMQL"];
     let tests = ["ONUS_PEERS", "ONUS_DATA", "ONUS_ENVOY"];
     options.iter().chain(&tests).any(|own| name.starts_with(own))
+        || name == "ONUS_ANALYSIS"
         || name.contains("_SERVICE_")
         || name.ends_with("_PORT")
         || name.contains("_PORT_")
@@ -226,10 +227,14 @@ mod tests {
             ("ONUS_INBOUND_FORWARDING_X_FORWARDED", "true"),
             ("ONUS_WORKERS", "2"),
             ("ONUS_ANALYSIS_PORT_7480_TCP_ADDR", "10.0.0.1"),
+            ("ONUS_ANALYSIS", "http://onus-analysis:7480"),
+            ("ONUS_ANALYSIS_URL", "http://a:7480"),
+            ("ONUS_ANALYSIS_INTERVAL", "1s"),
+            ("ONUS_ANALYSIS_UR", "http://a:7480"),
             ("ONUS_MODUS", "off"),
             ("HOME", "/"),
         ]);
-        assert_eq!(overrides.unknown(), ["ONUS_MODUS"]);
+        assert_eq!(overrides.unknown(), ["ONUS_ANALYSIS_UR", "ONUS_MODUS"]);
         let file = overrides.read(text).unwrap();
         let explained = overrides.explain(&file.show().unwrap(), text);
         for line in [
@@ -238,6 +243,8 @@ mod tests {
             "  idle-timeout: 2m  # ONUS_LIMITS_IDLE_TIMEOUT",
             "  header-timeout: 10s  # default",
             "    x-forwarded: true  # ONUS_INBOUND_FORWARDING_X_FORWARDED",
+            "  url: http://a:7480  # ONUS_ANALYSIS_URL",
+            "  interval: 1s  # ONUS_ANALYSIS_INTERVAL",
             "workers: 2  # ONUS_WORKERS",
         ] {
             assert!(explained.lines().any(|shown| shown == line), "{line} is not in\n{explained}");

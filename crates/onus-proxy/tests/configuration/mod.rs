@@ -35,6 +35,20 @@ fn what_is_shown_is_read_as_the_same() {
 }
 
 #[test]
+fn an_analysis_has_the_defaults_that_the_example_says() {
+    let (_, block) = ConfigFile::example().split_once("# analysis:\n").unwrap();
+    let lines = block.lines().map_while(|line| line.strip_prefix('#'));
+    let said: String =
+        lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect();
+    let example = ConfigFile::parse(&format!("service: a\nanalysis:\n{said}")).unwrap();
+    let mut least = ConfigFile::parse("service: a\nanalysis: {url: \"http://a:7480\"}").unwrap();
+    ProxyConfig::new(least.clone()).unwrap();
+    let (example, least) = (example.analysis.unwrap(), least.analysis.take().unwrap());
+    assert_eq!((example.interval, example.staleness), (least.interval, least.staleness));
+    assert_eq!((least.token_file, least.state_file), (None, None));
+}
+
+#[test]
 fn every_setting_of_the_schema_is_in_the_example() {
     let schema: serde_json::Value = serde_json::from_str(&ConfigFile::schema()).unwrap();
     let mut settings = Vec::new();
@@ -99,6 +113,7 @@ fn a_mistake_is_shown_where_it_is() {
 fn what_makes_no_sense_is_named_with_what_would() {
     let with = |callee: &str| format!("service: a\ncallees: {{b: {{{callee}}}}}");
     let at = "address: \"b:80\", ";
+    let analysis = |more| format!("service: a\nanalysis: {{url: \"http://a:7480\", {more}}}");
     for (yaml, says) in [
         (
             "service: \"\"".to_owned(),
@@ -137,6 +152,34 @@ fn what_makes_no_sense_is_named_with_what_would() {
             "service: a\noutbound: {forwarding: {trusted: [\"10.0.0.0/40\"]}}".to_owned(),
             "outbound.forwarding.trusted is \"10.0.0.0/40\"; allowed is a network such as",
         ),
+        (
+            "service: a\nanalysis: {url: \"onus-analysis\"}".to_owned(),
+            "analysis.url is \"onus-analysis\"; allowed is http:// with a host and a port",
+        ),
+        (
+            "service: a\nanalysis: {url: \"https://a:7480\"}".to_owned(),
+            "analysis.url is \"https://a:7480\"; allowed is http:// with a host and a port, such as \
+             http://onus-analysis:7480, or https:// with analysis.ca",
+        ),
+        (
+            analysis("token-file: /nowhere/token"),
+            "analysis.token-file is /nowhere/token, which cannot be read: No such file",
+        ),
+        (
+            analysis("token-file: /dev/null"),
+            "analysis.token-file is \"/dev/null\"; allowed is a file with a token of printable ASCII",
+        ),
+        (analysis("ca: /nowhere/ca"), "analysis.ca: /nowhere/ca: "),
+        (
+            analysis("certificate: /nowhere/crt"),
+            "analysis.key is \"\"; allowed is a certificate and its key, or none of them",
+        ),
+        (
+            analysis("certificate: /nowhere/crt, key: /nowhere/key"),
+            "analysis.certificate: /nowhere/crt",
+        ),
+        (analysis("interval: 100ms"), "analysis.interval is \"100ms\"; allowed is 1s to 5m"),
+        (analysis("staleness: 0s"), "analysis.staleness is \"0ms\"; allowed is 1s to 720h"),
         ("service: a\nworkers: 0".to_owned(), "workers is \"0\"; allowed is 1 to 256"),
         (
             "service: a\nlimits: {headers: 1}".to_owned(),

@@ -74,6 +74,11 @@ async fn what_needs_a_restart_is_named_and_nothing_changes() {
         ),
         ("callees:", "workers: 2\ncallees:", "another workers needs a restart"),
         ("callees:", "limits: {headers: 50}\ncallees:", "another limits needs a restart"),
+        (
+            "callees:",
+            "analysis: {url: \"http://127.0.0.1:9\"}\ncallees:",
+            "another analysis needs a restart",
+        ),
     ] {
         let error = proxy.reload(&config(&before.replace(from, to)).unwrap()).unwrap_err();
         let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -82,6 +87,6 @@ async fn what_needs_a_restart_is_named_and_nothing_changes() {
     }
     assert_eq!(call(&mut Line::to(proxy.outbound()).await, "peer").await, 503);
     let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
-    assert!(metrics.contains("onus_proxy_reloads_total{result=\"refused\"} 4"), "{metrics}");
+    assert!(metrics.contains("onus_proxy_reloads_total{result=\"refused\"} 5"), "{metrics}");
     assert!(metrics.contains("onus_proxy_config_refused 1.0"));
 }
