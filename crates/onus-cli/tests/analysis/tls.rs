@@ -19,13 +19,13 @@ use super::server::{Folder, Server, until};
 use super::service::{Broken, Service};
 
 /// An authority that signs certificates for this test.
-struct Authority {
+pub(crate) struct Authority {
     folder: PathBuf,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new(folder: &Folder, name: &str) -> Self {
+    pub(crate) fn new(folder: &Folder, name: &str) -> Self {
         let mut params = CertificateParams::new([]).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
@@ -36,7 +36,7 @@ impl Authority {
     }
 
     /// Signs a certificate for these names, into `NAME.crt` and `NAME.key`.
-    fn sign(&self, name: &str, dns: &[&str], uri: Option<&str>) -> (PathBuf, PathBuf) {
+    pub(crate) fn sign(&self, name: &str, dns: &[&str], uri: Option<&str>) -> (PathBuf, PathBuf) {
         let names: Vec<_> = dns.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("the names are names");
         params

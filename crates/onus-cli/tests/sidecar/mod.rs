@@ -6,3 +6,4 @@ mod faults;
 mod hostile;
 mod million;
 mod places;
+mod reporting;

@@ -5,6 +5,7 @@
 //! one at a high rate.
 
 mod app;
+mod away;
 mod callees;
 mod check;
 mod instances;
@@ -32,13 +33,18 @@ const RETRY: &str = "retry: {attempts: 3, no-budget: true, no-gate: true, no-pro
 
 impl Scene {
     async fn new(mode: &str) -> Self {
+        Self::with(mode, "").await
+    }
+
+    /// With more of the sidecar's configuration.
+    async fn with(mode: &str, more: &str) -> Self {
         let (asked, load) = (Asked::default(), Load::of_environment());
         let mut apps = Vec::new();
         for _ in 0..3 {
             apps.push(App::start(&asked).await);
         }
         let addresses: Vec<_> = apps.iter().map(|app| app.address).collect();
-        let sidecar = Sidecar::start(&caller(mode, apps[0].address, &addresses)).await;
+        let sidecar = Sidecar::start(&(caller(mode, apps[0].address, &addresses) + more)).await;
         Self { sidecar, apps, asked, load }
     }
 
