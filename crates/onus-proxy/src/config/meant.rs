@@ -308,22 +308,20 @@ fn refuse_itself(
     app: &Target,
     callees: &[CalleeConfig],
 ) -> Result<(), ProxyConfigError> {
-    let own: Vec<SocketAddr> = [file.inbound.listen, file.outbound.listen]
-        .into_iter()
+    let calls: Vec<SocketAddr> = std::iter::once(file.outbound.listen)
         .chain(callees.iter().filter_map(|callee| callee.listen))
-        .filter(|listen| listen.port() != 0)
         .collect();
-    let listens = |at: &SocketAddr| {
-        let same = |own: &SocketAddr| {
-            let here = own.ip() == at.ip() || (own.ip().is_unspecified() && at.ip().is_loopback());
-            here && own.port() == at.port()
-        };
-        own.iter().any(same)
+    let is = |own: &SocketAddr, at: &SocketAddr| {
+        let here = own.ip() == at.ip() || (own.ip().is_unspecified() && at.ip().is_loopback());
+        here && own.port() == at.port() && at.port() != 0
     };
-    let app = std::iter::once(("inbound.app".to_owned(), app));
-    let callees =
-        callees.iter().map(|callee| (format!("callees.{}.address", callee.name), &callee.target));
-    for (field, target) in app.chain(callees) {
+    let app = std::iter::once(("inbound.app".to_owned(), app, Some(&file.inbound.listen)));
+    // A service may call itself: what comes in goes to its application.
+    let callees = callees
+        .iter()
+        .map(|callee| (format!("callees.{}.address", callee.name), &callee.target, None));
+    for (field, target, inbound) in app.chain(callees) {
+        let listens = |at: &SocketAddr| calls.iter().chain(inbound).any(|own| is(own, at));
         let found = match target {
             Target::Addresses(addresses) => addresses.iter().find(|at| listens(at)).copied(),
             Target::Name { host, port } if host == "localhost" => {

@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
+use onus_proxy::{ConfigFile, ProxyConfig};
+
 use crate::cast::{Line, TWICE, lines, proxy};
 
 fn free() -> SocketAddr {
@@ -12,17 +14,25 @@ fn free() -> SocketAddr {
 #[tokio::test]
 async fn a_request_that_would_come_back_is_refused_and_not_retried() {
     // S72
-    let (inbound, outbound) = (free(), free());
+    // What is known at the start is refused there; any free port is not.
+    let yaml = |callees: &str| {
+        format!(
+            "service: round\ninbound: {{listen: \"127.0.0.1:0\", app: \"127.0.0.1:9\"}}\n\
+             outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n\
+             callees: {{{callees}}}\n"
+        )
+    };
+    let proxy = proxy(&yaml("")).await;
+    let outbound = proxy.outbound();
     let port = outbound.port();
-    let proxy = proxy(&format!(
-        "service: round\ninbound: {{listen: \"{inbound}\", app: \"{inbound}\"}}\n\
-         outbound: {{listen: \"{outbound}\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n\
-         callees:\n  by-address: {{address: \"{outbound}\", {TWICE}}}\n  \
-         by-name: {{address: \"localhost:{port}\", {TWICE}}}\n"
-    ))
-    .await;
-    for (address, host) in [(inbound, "round"), (outbound, "by-address"), (outbound, "by-name")] {
-        let mut line = Line::to(address).await;
+    let round = yaml(&format!(
+        "by-address: {{address: \"{outbound}\", {TWICE}}}, \
+         by-name: {{address: \"localhost:{port}\", {TWICE}}}"
+    ));
+    let round = ConfigFile::parse(&round).and_then(ProxyConfig::new).expect("it is sound");
+    proxy.reload(&round).expect("it can be taken over");
+    for host in ["by-address", "by-name"] {
+        let mut line = Line::to(outbound).await;
         line.say(format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n")).await;
         let head = line.head().await.unwrap();
         assert_eq!(head.status(), 508, "{host}");
