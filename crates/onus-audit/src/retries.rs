@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use onus_retry_config::{Budget, Caller, Policy, RetryConfig, Service, Traffic};
+use onus_retry_config::{Budget, CalleeBudget, Caller, Policy, RetryConfig, Service, Traffic};
 
 use crate::edges::EdgeFacts;
 
@@ -106,6 +106,12 @@ impl<'a> Policies<'a> {
         }
     }
 
+    /// The budget for whatever calls the callee of an edge.
+    fn budget(&self, callee: &Service, edge: &EdgeFacts) -> Option<Budget> {
+        let mut called = edge.called.iter().chain([callee]);
+        called.find_map(|called| CalleeBudget::loosest(&self.config.budgets, called))
+    }
+
     /// Those for the calls of an edge: policies name what is called, which is not always what the
     /// callee calls itself.
     fn of(&self, caller: &Service, callee: &Service, edge: &EdgeFacts) -> Vec<(usize, &'a Policy)> {
@@ -145,6 +151,7 @@ pub(crate) fn of_edge(
 ) -> Retries {
     let default = policies.default.as_ref();
     let mut retries = Retries::NONE;
+    let budget = policies.budget(callee, edge);
     let policies = policies.of(caller, callee, edge);
     retries.policies = policies.iter().map(|(number, _)| *number).collect();
     for client in [false, true] {
@@ -156,7 +163,9 @@ pub(crate) fn of_edge(
         let default = default.filter(|_| !client);
         let layer: Vec<&Policy> =
             if of_layer.is_empty() { default.into_iter().collect() } else { of_layer };
-        add_layer(&mut retries, &layer, edge.traffic);
+        // What nobody configured for this callee, and what is for all callees, has its budget too.
+        let budget = budget.filter(|_| !client);
+        add_layer(&mut retries, &layer, edge.traffic, budget);
     }
     let seen = edge.attempts_per_call.filter(|_| edge.calls.unwrap_or(0.0) >= ENOUGH_CALLS);
     if retries.attempts < 2 && seen.is_some_and(|seen| seen > SEEN_RETRIES) {
@@ -173,7 +182,12 @@ pub(crate) fn of_edge(
 }
 
 /// Adds a layer: what stands beside the caller multiplies what the caller itself does.
-fn add_layer(retries: &mut Retries, layer: &[&Policy], traffic: Traffic) {
+fn add_layer(
+    retries: &mut Retries,
+    layer: &[&Policy],
+    traffic: Traffic,
+    of_callee: Option<Budget>,
+) {
     retries.connections_only |=
         layer.iter().any(|policy| policy.attempts.retries() && !policy.retries_answers(traffic));
     let multiplying = layer.iter().filter(|policy| policy.retries_answers(traffic));
@@ -186,7 +200,7 @@ fn add_layer(retries: &mut Retries, layer: &[&Policy], traffic: Traffic) {
     };
     retries.attempts = retries.attempts.saturating_mul(attempts(most));
     retries.or_more |= most.attempts.most().is_none();
-    retries.budget = retries.budget.or(most.budget);
+    retries.budget = retries.budget.or(most.budget).or(of_callee);
     retries.from = from(&[most]);
 }
 

@@ -132,6 +132,17 @@ pub struct CalleeBudget {
     pub budget: Budget,
 }
 
+impl CalleeBudget {
+    /// The budget that holds back the calls of `callee`: of several, the loosest.
+    #[must_use]
+    pub fn loosest(budgets: &[Self], callee: &Service) -> Option<Budget> {
+        let of_callee = budgets.iter().filter(|budget| budget.callee.means(callee));
+        of_callee
+            .map(|budget| budget.budget)
+            .max_by(|one, other| one.percent.total_cmp(&other.percent))
+    }
+}
+
 /// The wait before a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {

@@ -94,6 +94,22 @@ fn what_a_client_does_and_what_stands_beside_it_multiply() {
 }
 
 #[test]
+fn a_budget_also_binds_what_nobody_configured_for_its_callee() {
+    let budget = "---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: \
+                  b, namespace: shop}\nspec: {host: b, trafficPolicy: {retryBudget: {percent: 25}}}\n";
+    let everywhere = virtual_service("'*'", "attempts: 4, retryOn: unavailable");
+    for (yaml, attempts) in [(budget.to_owned(), 3), (format!("{budget}{everywhere}"), 5)] {
+        let audit = joined(&config(&yaml), &chain(&["a", "b"], "grpc"));
+        let retries = &audit.storms.edges[0].facts.retries;
+        let percent = retries.budget.map(|budget| budget.percent);
+        assert_eq!((retries.attempts, percent), (attempts, Some(25.0)), "{yaml}");
+        assert_eq!(audit.summary.without_budget, 0, "{yaml}");
+    }
+    let other = joined(&config(budget), &chain(&["a", "c"], "grpc"));
+    assert_eq!(other.storms.edges[0].facts.retries.budget, None);
+}
+
+#[test]
 fn the_route_with_most_attempts_counts_and_budgets_bind() {
     let routes = virtual_service("b", "attempts: 1, retryOn: 5xx")
         + &virtual_service("b", "attempts: 4, retryOn: 5xx")

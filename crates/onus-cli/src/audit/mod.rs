@@ -14,8 +14,9 @@ use onus_audit::{Audit, Evidence, Metrics, audit};
 use onus_retry_config::RetryConfig;
 
 use crate::cli::{AuditOptions, AuditOutput};
-use crate::exit::{Exit, Refused};
+use crate::exit::Exit;
 use crate::graphs::Graphs;
+use crate::traces::standard_input_once;
 
 pub(crate) use self::sources::config as retry_config;
 
@@ -34,10 +35,7 @@ struct Outcome {
 }
 
 pub(crate) fn run(options: &AuditOptions) -> anyhow::Result<Exit> {
-    let from_stdin = options.file.iter().chain(&options.traces).filter(|it| it.as_os_str() == "-");
-    if from_stdin.count() > 1 {
-        return Err(Refused("standard input can be read once only".to_owned()).into());
-    }
+    standard_input_once(options.file.iter().chain(&options.traces))?;
     let (config, files) = sources::config(&options.file)?;
     let traces = sources::traces(&options.traces)?;
     let graphs = Graphs::read(&options.graph)?;

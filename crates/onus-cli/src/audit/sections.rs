@@ -44,7 +44,7 @@ pub(super) fn headline(outcome: &Outcome) -> Vec<String> {
     if let Some(traces) = &outcome.traces {
         read.push(many(traces.summary.traces as usize, "trace"));
     }
-    if !outcome.graphs.edges.is_empty() {
+    if !outcome.graphs.edges.is_empty() || outcome.graphs.skipped() > 0 {
         read.push(format!("a graph of {}", many(outcome.graphs.edges.len(), "edge")));
     }
     let mut lines = vec![format!("Read: {}.", read.join("; "))];

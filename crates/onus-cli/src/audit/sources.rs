@@ -1,10 +1,10 @@
 //! Files of configuration, and dumps of traces.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use onus_retry_config::{Import, RetryConfig};
 use onus_traces::{Format, Limits, Reading};
 
@@ -29,13 +29,8 @@ pub(super) fn traces(paths: &[PathBuf]) -> anyhow::Result<Option<onus_traces::Re
     }
     let mut import = onus_traces::Import::new(Limits::default());
     for path in paths {
-        let name = path.display().to_string();
-        if path == Path::new("-") {
-            import.read("standard input", io::stdin().lock(), Format::Detect);
-        } else {
-            let file = File::open(path).with_context(|| format!("open {name}"))?;
-            import.read(&name, file, Format::Detect);
-        }
+        let (name, source) = crate::traces::open(path)?;
+        import.read(&name, source, Format::Detect);
     }
     Ok(Some(import.report(Reading::default())))
 }
@@ -54,6 +49,11 @@ fn in_folder(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
             files.push(file);
         }
     }
+    ensure!(
+        !files.is_empty(),
+        "read {}: no file in it is YAML or JSON by its name",
+        path.display()
+    );
     files.sort();
     Ok(files)
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
 /// Show from the configuration, metrics and traces of a mesh how far a retry storm would reach in it
 ///
@@ -13,13 +13,14 @@ use clap::{Args, ValueEnum};
 /// changed or sent anywhere but queries to the server that is given. What cannot be read is told;
 /// the exit code is 3 then.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("evidence").args(["file", "prom", "traces", "graph"]).required(true).multiple(true))]
 #[command(after_long_help = "Example: a mesh of Istio\n\n    \
                              kubectl get virtualservices,destinationrules -A -o yaml > mesh.yaml\n    \
                              kubectl -n istio-system port-forward svc/prometheus 9090 &\n    \
                              onus audit -f mesh.yaml --prom http://localhost:9090")]
 pub(crate) struct AuditOptions {
     /// Retry configuration, YAML or JSON; a folder is each such file in it, - is standard input
-    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["prom", "traces", "graph"])]
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Vec<PathBuf>,
 
     /// The Prometheus of the mesh, or another server that speaks PromQL

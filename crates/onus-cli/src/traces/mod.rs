@@ -6,14 +6,14 @@ mod table;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use onus_graph::{Drawing, Failures, ListedEdge, Survival};
 use onus_traces::{Columns, Format, Import, Limits, Reading, Report, Service};
 
 use crate::cli::{ColumnOptions, DumpFormat, TracesOptions, TracesOutput};
-use crate::exit::Exit;
+use crate::exit::{Exit, Refused};
 use crate::graphs::Graphs;
 use crate::radius::{Known, KnownEdges, Radius};
 
@@ -98,9 +98,16 @@ fn picture(drawing: Option<Drawing>, form: fn(&Drawing) -> String) -> String {
 }
 
 fn report(options: &TracesOptions) -> anyhow::Result<Report> {
+    standard_input_once(options.files.iter().chain(&options.errors))?;
     let mut import = Import::new(Limits::default());
-    if let Some(columns) = columns(&options.columns) {
-        import.columns(columns);
+    match columns(&options.columns) {
+        Some(columns) => import.columns(columns),
+        None if options.format == DumpFormat::Table => {
+            let needed = "--format table needs the names of its columns: --trace-column, \
+                          --span-column, --parent-column, and --service-column or --pod-column";
+            return Err(Refused(needed.to_owned()).into());
+        }
+        None => {}
     }
     for file in &options.files {
         let (name, source) = open(file)?;
@@ -111,6 +118,16 @@ fn report(options: &TracesOptions) -> anyhow::Result<Report> {
         import.read_failed(&name, source);
     }
     Ok(import.report(Reading { client_errors: options.client_errors }))
+}
+
+/// Refuses to read standard input twice: the second time there is nothing.
+pub(crate) fn standard_input_once<'p>(
+    paths: impl Iterator<Item = &'p PathBuf>,
+) -> Result<(), Refused> {
+    match paths.filter(|path| path.as_os_str() == "-").count() {
+        0 | 1 => Ok(()),
+        _ => Err(Refused("standard input can be read once only".to_owned())),
+    }
 }
 
 /// The columns, if any are given; the parser sees to it that all that are needed are.
@@ -128,13 +145,15 @@ fn columns(options: &ColumnOptions) -> Option<Columns> {
     })
 }
 
-/// A file that is not there is a mistake of whoever typed it, not of the dump.
-fn open(path: &Path) -> anyhow::Result<(String, Box<dyn Read>)> {
+/// A file that is not there, or is a folder, is a mistake of whoever typed it, not of the dump.
+pub(crate) fn open(path: &Path) -> anyhow::Result<(String, Box<dyn Read>)> {
     if path == Path::new("-") {
         return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
     }
     let name = path.display().to_string();
     let file = File::open(path).with_context(|| format!("open {name}"))?;
+    let is_folder = file.metadata().is_ok_and(|it| it.is_dir());
+    ensure!(!is_folder, "open {name}: it is a folder; name its files");
     Ok((name, Box::new(file)))
 }
 

@@ -213,7 +213,7 @@ fn a_server_that_is_none_is_an_error() {
 #[test]
 fn questions_that_make_no_sense_are_refused() {
     for (arguments, expected) in [
-        ("audit", "the following required arguments were not provided:"),
+        ("audit", "<--file <FILE>|--prom <URL>|--traces <FILE>|--graph <FILE>>"),
         ("audit --prom localhost:9090", "error: `localhost:9090` is no URL; one such as"),
         ("audit -f a.yaml --prom-ca ca.pem", "--prom <URL>"),
         ("audit -f a.yaml --prom-token-file token", "--prom <URL>"),
@@ -232,6 +232,9 @@ fn questions_that_make_no_sense_are_refused() {
     let told = text(&output.stderr);
     assert!(told.starts_with("error: failed to read no-such-file.yaml: "), "{told}");
     assert_eq!(output.status.code(), Some(1));
+    let output = onus("audit -f bench/benches", "");
+    let told = "error: failed to read bench/benches: no file in it is YAML or JSON by its name\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), told));
 }
 
 #[test]

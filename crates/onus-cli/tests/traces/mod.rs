@@ -127,6 +127,41 @@ fn a_file_that_is_not_there_is_an_error() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
 }
 
+#[test]
+fn mistakes_are_told_in_a_line_with_what_would_be_right() {
+    let table = file("mistakes.csv", "trace,span\n1,2\n");
+    let empty = file("mistakes-empty.csv", "");
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let is_folder = format!("error: failed to open {folder}: it is a folder; name its files\n");
+    let columns = "error: --format table needs the names of its columns: --trace-column, \
+                   --span-column, --parent-column, and --service-column or --pod-column\n";
+    for (arguments, code, told) in [
+        (folder, 1, &*is_folder),
+        (&format!("{table} --errors {folder}"), 1, &is_folder),
+        (&format!("{table} --format table"), 2, columns),
+        ("- --errors -", 2, "error: standard input can be read once only\n"),
+        (
+            &table,
+            3,
+            &format!(
+                "warning: {table}: byte 0: 't' where '{{', '[' or a table whose columns are named \
+                 should be; 15 bytes skipped\nwarning: skipped in all: 1 documents, 15 bytes\n"
+            ),
+        ),
+        (
+            &format!("--graph {empty}"),
+            3,
+            &format!(
+                "warning: {empty}: line 1: `` is no header; allowed is caller,callee,calls; skipped\n\
+                 warning: skipped in all: 1 edges of graphs\n"
+            ),
+        ),
+    ] {
+        let output = onus(&format!("traces {arguments}"), "");
+        assert_eq!((text(&output.stderr), output.status.code()), (told, Some(code)), "{arguments}");
+    }
+}
+
 /// A file with this content, which only one test uses.
 fn file(name: &str, content: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

@@ -6,17 +6,28 @@ use super::{EdgeList, ListedEdge, Place, calls, name};
 
 pub(super) fn read(text: &str) -> EdgeList {
     let mut list = EdgeList::default();
-    for (index, line) in text.lines().enumerate().skip(1) {
-        let at = Place::Line(index + 1);
-        if line.trim().is_empty() {
-            continue;
-        }
+    let lines = text.lines().enumerate().map(|(index, line)| (Place::Line(index + 1), line));
+    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let (at, header) = lines.next().unwrap_or((Place::Line(1), ""));
+    // A list without one would lose its first edge, a list with other columns be read the wrong way.
+    if !is_header(header) {
+        let header = name(header);
+        list.refuse(at, format!("`{header}` is no header; allowed is caller,callee,calls"));
+    }
+    for (at, line) in lines {
         match edge(line) {
             Ok(edge) => list.add(at, edge),
             Err(why) => list.refuse(at, why),
         }
     }
     list
+}
+
+fn is_header(line: &str) -> bool {
+    let mut fields = Fields { rest: Some(line.trim_start_matches('\u{feff}')) };
+    ["caller", "callee"]
+        .into_iter()
+        .all(|column| fields.next().is_some_and(|field| field.eq_ignore_ascii_case(column)))
 }
 
 fn edge(line: &str) -> Result<ListedEdge, String> {
@@ -93,6 +104,32 @@ mod tests {
             list.refused[0].to_string(),
             "line 6: `\"a` is no edge; allowed is caller,callee,calls"
         );
+    }
+
+    #[test]
+    fn a_list_begins_with_its_header() {
+        for header in ["caller,callee", "\n\u{feff}Caller, \"callee\",weight"] {
+            let list = read(&format!("{header}\na,b\n"));
+            assert_eq!(
+                (list.edges, list.refused),
+                (vec![edge("a", "b", None)], vec![]),
+                "{header}"
+            );
+        }
+        for (text, complaint) in [
+            ("", "line 1: `` is no header; allowed is caller,callee,calls"),
+            ("x,y\na,b\n", "line 1: `x,y` is no header; allowed is caller,callee,calls"),
+            (
+                "\ncallee,caller",
+                "line 2: `callee,caller` is no header; allowed is caller,callee,calls",
+            ),
+        ] {
+            let list = read(text);
+            assert_eq!(
+                (list.refused_in_all, list.refused[0].to_string()),
+                (1, complaint.to_owned())
+            );
+        }
     }
 
     #[test]

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_counted_and_shown_in_part() {
-        let list = EdgeList::read(&"\nx".repeat(9), ListFormat::Csv);
+        let list = EdgeList::read(&format!("caller,callee{}", "\nx".repeat(9)), ListFormat::Csv);
         assert_eq!((list.edges.len(), list.refused.len(), list.refused_in_all), (0, SHOWN, 9));
         assert_eq!(list.refused[0].at, Place::Line(2));
     }

@@ -65,13 +65,8 @@ impl Findings {
             !(annotated && profiled.iter().any(|service| service.means(&policy.callee)))
         });
         let istio_default = self.istio.default_policy(&mut self.policies);
-        for policy in &mut self.policies {
-            let of_callee = self.budgets.iter().filter(|budget| {
-                !policy.dialect.is_client() && budget.callee.means(&policy.callee)
-            });
-            let loosest = of_callee
-                .map(|budget| budget.budget)
-                .max_by(|one, other| one.percent.total_cmp(&other.percent));
+        for policy in self.policies.iter_mut().filter(|policy| !policy.dialect.is_client()) {
+            let loosest = CalleeBudget::loosest(&self.budgets, &policy.callee);
             policy.budget = policy.budget.or(loosest);
         }
         RetryConfig {

@@ -56,6 +56,7 @@ fn document(json: &mut Json<'_>, wanted: Format, into: &mut Collector) -> Result
     match json.peek()? {
         b'[' => list(json, wanted, NESTED, into),
         b'{' => object(json, wanted, into),
+        found if json.window.at() == 0 => Err(json.broken(Why::Byte { found, wanted: A_FILE })),
         found => Err(json.broken(Why::Byte { found, wanted: "'{' or '['" })),
     }
 }
@@ -183,6 +184,9 @@ impl Member {
         }
     }
 }
+
+/// What a file is that is no protobuf: a table was not looked for, as nobody named its columns.
+const A_FILE: &str = "'{', '[' or a table whose columns are named";
 
 /// Objects around objects, lists in lists: no format has more.
 const NESTED: usize = 2;
