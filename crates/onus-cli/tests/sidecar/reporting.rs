@@ -28,7 +28,7 @@ impl Mesh {
             }
         })
         .await;
-        let analysis = format!("analysis: {{url: \"{}\", interval: 1s{more}}}\n", server.url);
+        let analysis = format!("analysis: {{url: \"{}\", {more}}}\n", server.url);
         let peer = Sidecar::start(&format!(
             "service: peer\nmode: enforce\n{analysis}\
              inbound: {{listen: \"127.0.0.1:0\", app: \"{}\"}}\n",
@@ -95,7 +95,7 @@ async fn the_analysis_counts_what_sidecars_count_and_hands_classes_back() {
     let folder = Folder::new();
     let server = Server::start(&folder, "127.0.0.1:0", "");
     let kept = folder.path().join("classes.json");
-    let mut mesh = Mesh::start(&server, &format!(", state-file: {}", kept.display())).await;
+    let mesh = Mesh::start(&server, &format!("interval: 1s, state-file: {}", kept.display())).await;
     assert_eq!(mesh.ask("/read", 30).await, [200; 30]);
     assert_eq!(mesh.ask("/broken", 30).await, [503; 30]);
     let counts = own(&mesh.caller).await;
@@ -120,19 +120,26 @@ async fn the_analysis_counts_what_sidecars_count_and_hands_classes_back() {
     let now = server.get("/api/v1/now").1;
     let now: Value = serde_json::from_str(body(&now)).expect("it is JSON");
     assert!(now.to_string().contains("peer"), "{now}");
+}
 
-    // What is counted last is told before the end, long before the next report is due.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_counted_last_is_told_before_the_end() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, "127.0.0.1:0", "");
+    // Long before the next report is due.
+    let mut mesh = Mesh::start(&server, "interval: 5m").await;
     assert_eq!(mesh.ask("/read", 7).await, [200; 7]);
+    assert_eq!(counted(&server, "caller"), [0; 3]);
     mesh.caller.signal(rustix::process::Signal::TERM);
     assert_eq!(mesh.caller.ended().await, Some(0));
-    assert_eq!(counted(&server, "caller"), [37, 30, 30]);
+    assert_eq!(counted(&server, "caller"), [7, 0, 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_to_the_analysis_hold_in_sidecars() {
     let folder = Folder::new();
     let server = Server::start(&folder, "127.0.0.1:0", "");
-    let mesh = Mesh::start(&server, "").await;
+    let mesh = Mesh::start(&server, "interval: 1s").await;
     assert_eq!(mesh.reach("/broken", 5).await, 10, "each is tried twice");
     let order = |arguments: &[&str]| {
         let by = ["--reason", "db", "--who", "alice"];
