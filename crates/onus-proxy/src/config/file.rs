@@ -1,15 +1,15 @@
 //! The configuration file as typed. Names are those of the builder of crate `onus`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::analysis::AnalysisFile;
+use super::one_or_many::OneOrMany;
 use super::words::{Errors, ModeWord, Size, Span};
 
 /// The configuration of a proxy.
@@ -461,50 +461,6 @@ pub enum ClassWord {
     FailOpen,
     /// Nobody knows.
     Unknown,
-}
-
-/// One text, or several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct OneOrMany(pub Vec<String>);
-
-impl JsonSchema for OneOrMany {
-    fn schema_name() -> Cow<'static, str> {
-        "OneOrMany".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OneOrManyVisitor)
-    }
-}
-
-struct OneOrManyVisitor;
-
-impl<'de> serde::de::Visitor<'de> for OneOrManyVisitor {
-    type Value = OneOrMany;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a name with a port, or a list of addresses")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
-        Ok(OneOrMany(vec![text.to_owned()]))
-    }
-
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut texts: A) -> Result<OneOrMany, A::Error> {
-        let mut all = Vec::new();
-        while let Some(text) = texts.next_element()? {
-            all.push(text);
-        }
-        Ok(OneOrMany(all))
-    }
 }
 
 fn one() -> usize {

@@ -4,6 +4,7 @@ mod analysis;
 mod callee;
 mod file;
 mod meant;
+mod one_or_many;
 mod overrides;
 mod words;
 
@@ -19,10 +20,11 @@ pub use self::analysis::AnalysisFile;
 pub use self::file::{
     AdminFile, AnnotationWord, BudgetFile, CalleeFile, CalleeTlsFile, ClassWord, ConfigFile,
     CorrelationFile, DeclaredFile, DrainFile, ForwardingFile, InboundFile, InboundTlsFile, Like,
-    LimitsFile, MadeBy, OneOrMany, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
+    LimitsFile, MadeBy, OutboundFile, ProtocolWord, ReplayFile, RetryFile,
 };
 pub(crate) use self::meant::CalleeConfig;
 pub use self::meant::ProxyConfig;
+pub use self::one_or_many::OneOrMany;
 pub use self::overrides::Overrides;
 pub use self::words::{Errors, ModeWord, Size, Span};
 
