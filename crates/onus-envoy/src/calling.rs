@@ -10,7 +10,7 @@ use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, St
 
 use crate::block::Lines;
 use crate::records::{self, Read};
-use crate::response_flags::{NoReply, caller_has_gone, denied_a_retry, no_reply};
+use crate::response_flags::{Ending, NoReply, denied_a_retry, ending, no_reply};
 use crate::stream::{Block, Clock, Shared, Stream};
 
 /// A call on its way, and the answer that comes of it.
@@ -222,8 +222,14 @@ impl Calling {
         if self.call.is_none() {
             return;
         }
-        let flags = stream.response_flags().unwrap_or(0);
-        match no_reply(flags).filter(|_| !caller_has_gone(flags)) {
+        let flags = stream.response_flags();
+        let ending = flags.map_or(Ending::CallerGone, ending);
+        let judged = matches!(self.stage, Stage::Ok | Stage::Stopped | Stage::Refusing);
+        if judged && ending == Ending::Whole {
+            self.over();
+            return;
+        }
+        match no_reply(flags.unwrap_or(0)).filter(|_| ending == Ending::Broken) {
             Some(NoReply::Failed(error)) if self.stage == Stage::Ok => {
                 self.failed(error, None, false, stream);
             }

@@ -8,7 +8,7 @@ use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, trace_context};
 use crate::block::Lines;
 use crate::hub::Service;
 use crate::records::Record;
-use crate::response_flags::caller_has_gone;
+use crate::response_flags::{Ending, ending};
 use crate::stream::{Block, Stream};
 
 /// One request on its way to the application beside this Envoy.
@@ -123,13 +123,10 @@ impl InboundFilter {
         let now = stream.now();
         serving.adopt(stream);
         serving.close(stream);
-        let broke = || stream.response_flags().is_some_and(|flags| !caller_has_gone(flags));
-        if serving.ended {
-            serving.inbound.finished(serving.outcome != Outcome::Ok, now);
-        } else if serving.outcome != Outcome::Open && broke() {
-            serving.inbound.finished(true, now);
-        } else {
-            serving.inbound.cancelled(now);
+        match serving.ending(stream) {
+            Ending::Whole => serving.inbound.finished(serving.outcome != Outcome::Ok, now),
+            Ending::Broken => serving.inbound.finished(true, now),
+            Ending::CallerGone => serving.inbound.cancelled(now),
         }
     }
 }
@@ -148,6 +145,18 @@ impl Serving {
         if let (Some(record), Some(shared)) = (&self.record, stream.shared()) {
             record.close(shared);
         }
+    }
+
+    /// How the answer ended. Its end need not have been seen; one whose outcome is still to come, or
+    /// of whose end Envoy says nothing, is taken as given up.
+    fn ending(&self, stream: &impl Stream) -> Ending {
+        if self.ended {
+            return Ending::Whole;
+        }
+        if self.outcome == Outcome::Open {
+            return Ending::CallerGone;
+        }
+        stream.response_flags().map_or(Ending::CallerGone, ending)
     }
 
     fn answer(&mut self, answer: Answer, lines: &mut Lines, stream: &impl Stream) {

@@ -24,9 +24,26 @@ pub(crate) fn denied_a_retry(flags: u64) -> bool {
     flags & (1 << OVERFLOW) != 0
 }
 
-/// Whether whoever waited for the answer has gone before it was complete.
-pub(crate) fn caller_has_gone(flags: u64) -> bool {
-    flags & (1 << CONNECTION_TERMINATION | 1 << REMOTE_RESET) != 0
+/// How the handing on of an answer ended whose head was handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The answer came to its end.
+    Whole,
+    /// It broke off before.
+    Broken,
+    /// Whoever waited for it has gone before.
+    CallerGone,
+}
+
+/// What the flags say of the end of an answer.
+pub(crate) fn ending(flags: u64) -> Ending {
+    if flags & (1 << CONNECTION_TERMINATION | 1 << REMOTE_RESET) != 0 {
+        Ending::CallerGone
+    } else if no_reply(flags).is_some() {
+        Ending::Broken
+    } else {
+        Ending::Whole
+    }
 }
 
 const OVERFLOW: u32 = 7;
@@ -82,9 +99,18 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_goes_by_connection_or_by_stream() {
-        for (flags, gone) in [(0, false), (0x4000, true), (1 << 28, true), (0x40, false)] {
-            assert_eq!(caller_has_gone(flags), gone, "{flags:#x}");
+    fn an_answer_is_whole_unless_a_flag_says_that_it_broke_or_its_caller_went() {
+        const DELAY_INJECTED: u64 = 1 << 8;
+        for (flags, expected) in [
+            (0, Ending::Whole),
+            (DELAY_INJECTED, Ending::Whole),
+            (0x4000, Ending::CallerGone),
+            (1 << 28, Ending::CallerGone),
+            (0x4000 | 0x40, Ending::CallerGone),
+            (0x40, Ending::Broken),
+            (DELAY_INJECTED | 0x10, Ending::Broken),
+        ] {
+            assert_eq!(ending(flags), expected, "{flags:#x}");
         }
     }
 }

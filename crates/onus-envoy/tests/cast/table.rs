@@ -34,6 +34,11 @@ impl Table {
         let bytes = self.bytes.borrow();
         (bytes.len(), bytes.values().map(|(value, _)| value.len()).sum())
     }
+
+    /// How often something was put into it.
+    pub(crate) fn writes(&self) -> u32 {
+        self.bytes.borrow().values().map(|(_, version)| version).sum()
+    }
 }
 
 impl Shared for Table {

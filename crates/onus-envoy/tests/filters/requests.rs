@@ -1,6 +1,45 @@
 //! Requests through the inbound filter.
 
+use onus_envoy::{Counters, FAMILIES, Timestamp};
+
 use super::{Serving, enforcing, line, service};
+
+/// How the requests ended that were counted.
+#[derive(Default)]
+struct Outcomes(Vec<String>);
+
+impl Counters for Outcomes {
+    fn add(&mut self, family: usize, values: &[&str], count: u64) {
+        if FAMILIES[family].name == "onus_requests_total" && count > 0 {
+            self.0.push(format!("{count} {}", values[2]));
+        }
+    }
+}
+
+#[test]
+fn flags_tell_how_an_answer_ended_whose_end_is_not_shown() {
+    const CONNECTION_TERMINATION: u64 = 1 << 6;
+    const DELAY_INJECTED: u64 = 1 << 8;
+    const CALLER_GONE: u64 = 1 << 14;
+    for (status, flags, expected) in [
+        (200, Some(0), "1 ok"),
+        (200, Some(DELAY_INJECTED), "1 ok"),
+        (200, Some(CONNECTION_TERMINATION), "1 error"),
+        (200, Some(CONNECTION_TERMINATION | CALLER_GONE), "1 cancelled"),
+        (200, None, "1 cancelled"),
+        (500, Some(0), "1 error"),
+        (500, Some(CALLER_GONE), "1 cancelled"),
+    ] {
+        let service = enforcing();
+        let Serving { mut filter, mut stream } = Serving::of(&service, &[]);
+        (stream.status, stream.flags) = (status, flags);
+        filter.on_response(&mut stream, false);
+        filter.on_end(&stream);
+        let mut outcomes = Outcomes::default();
+        service.export(&mut outcomes, Timestamp::ZERO);
+        assert_eq!(outcomes.0, [expected], "{status}, flags {flags:?}");
+    }
+}
 
 #[test]
 fn a_success_is_touched_as_little_as_can_be() {

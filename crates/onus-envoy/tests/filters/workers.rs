@@ -75,6 +75,22 @@ fn a_claim_knows_what_other_workers_did() {
 }
 
 #[test]
+fn a_call_that_is_answered_is_written_down_once() {
+    let table = Table::default();
+    let worker = Worker::new(&table, 0);
+    let request = worker.serve();
+    let mut stream = worker.stream(line(&request.1.request, "tracestate"));
+    let mut filter = OutboundFilter::new(worker.service.clone());
+    filter.on_request(&mut stream, true);
+    stream.status = 200;
+    filter.on_response(&mut stream, false);
+    let written = table.writes();
+    // Nobody shows the end of the body.
+    filter.on_end(&stream);
+    assert_eq!(table.writes(), written);
+}
+
+#[test]
 fn keys_are_as_many_as_requests_at_the_same_time() {
     // [fault-2]
     let table = Table::default();
