@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use onus_envoy::{Counters, FAMILIES};
-use proxy_wasm::hostcalls;
-use proxy_wasm::types::MetricType;
+
+use crate::abi;
 
 /// The counters of the plugin. A plugin's counters have no labels: they are in the name, in the
 /// form from which Istio's proxies take them (`extraStatTags`).
@@ -25,17 +25,16 @@ impl Counters for PluginCounters {
             let _ = write!(name, ";.;{label}=.={value}");
         }
         name.push_str(";.;");
-        let define = || hostcalls::define_metric(MetricType::Counter, &name).ok();
         let id = IDS.with_borrow_mut(|ids| match ids.get(&name) {
             Some(id) => Some(*id),
             None => {
-                let id = define()?;
+                let id = abi::counter(&name)?;
                 ids.insert(name.clone(), id);
                 Some(id)
             }
         });
         if let Some(id) = id {
-            let _ = hostcalls::increment_metric(id, i64::try_from(count).unwrap_or(i64::MAX));
+            abi::increment(id, count);
         }
     }
 }

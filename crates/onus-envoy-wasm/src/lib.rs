@@ -4,23 +4,25 @@
 //! One plugin is both filters; on which side of the application it stands is in its configuration,
 //! or what Envoy says of the listener. Each worker has a memory of its own, so requests are kept as
 //! records in the data that Envoy shares between workers. Decisions are `onus-envoy`'s; nothing
-//! sits above this crate but Envoy. It is empty on machines that are no Wasm.
+//! sits above this crate but Envoy. On machines that are no Wasm there is only what can be tested
+//! there.
 
-#![cfg(target_arch = "wasm32")]
+#[cfg(any(test, target_arch = "wasm32"))]
+mod lines;
 
+#[cfg(target_arch = "wasm32")]
+mod abi;
+#[cfg(target_arch = "wasm32")]
+mod contexts;
+#[cfg(target_arch = "wasm32")]
 mod counters;
+#[cfg(target_arch = "wasm32")]
+mod hooks;
+#[cfg(target_arch = "wasm32")]
 mod log;
+#[cfg(target_arch = "wasm32")]
 mod plugin;
+#[cfg(target_arch = "wasm32")]
 mod shared_data;
+#[cfg(target_arch = "wasm32")]
 mod stream;
-
-mod start {
-    use proxy_wasm::traits::RootContext;
-
-    use crate::{log, plugin::Plugin};
-
-    proxy_wasm::main! {{
-        log::start();
-        proxy_wasm::set_root_context(|_| -> Box<dyn RootContext> { Box::new(Plugin::default()) });
-    }}
-}

@@ -1,10 +1,10 @@
 //! What the agent tells, in Envoy's log.
 
 use onus_envoy::log_text;
-use proxy_wasm::hostcalls;
-use proxy_wasm::types::LogLevel;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::abi;
 
 /// From here on the agent's lines are in Envoy's log.
 pub(crate) fn start() {
@@ -22,13 +22,13 @@ impl Subscriber for ToEnvoy {
 
     fn event(&self, event: &Event<'_>) {
         let level = match *event.metadata().level() {
-            Level::TRACE => LogLevel::Trace,
-            Level::DEBUG => LogLevel::Debug,
-            Level::INFO => LogLevel::Info,
-            Level::WARN => LogLevel::Warn,
-            Level::ERROR => LogLevel::Error,
+            Level::TRACE => abi::Level::Trace,
+            Level::DEBUG => abi::Level::Debug,
+            Level::INFO => abi::Level::Info,
+            Level::WARN => abi::Level::Warn,
+            Level::ERROR => abi::Level::Error,
         };
-        let _ = hostcalls::log(level, &log_text(event));
+        abi::log(level, &log_text(event));
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

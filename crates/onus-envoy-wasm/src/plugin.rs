@@ -5,17 +5,13 @@ use std::sync::{Arc, Once};
 use onus_envoy::{
     Clock, ConfigError, Direction, FilterConfig, Hub, InboundFilter, OutboundFilter, Service,
 };
-use proxy_wasm::traits::{Context, HttpContext, RootContext};
-use proxy_wasm::types::{Action, ContextType};
 
+use crate::abi;
 use crate::counters::PluginCounters;
 use crate::stream::{PluginStream, now, property_text};
 
 /// The plugin on one listener.
-#[derive(Default)]
-pub(crate) struct Plugin(Option<Configured>);
-
-struct Configured {
+pub(crate) struct Plugin {
     /// `None` where the listener is to say it, which only a stream can ask.
     direction: Option<Direction>,
     service: Arc<Service>,
@@ -24,53 +20,33 @@ struct Configured {
 /// What the filters of this worker share.
 static HUB: Hub = Hub::new();
 
-impl Configured {
-    fn new(text: &[u8]) -> Result<Self, ConfigError> {
-        let mut config = FilterConfig::parse(text)?;
+impl Plugin {
+    /// The plugin that Envoy configures just now.
+    pub(crate) fn configured() -> Result<Self, ConfigError> {
+        let mut config = FilterConfig::parse(&abi::plugin_configuration())?;
         let direction = config.take_direction()?;
         config.service = config.service.or_else(of_node);
         let service = HUB.service(config, fastrand::u64(..), now())?;
         Ok(Self { direction, service })
     }
+
+    /// The plugin on a stream that begins.
+    pub(crate) fn stream(&self) -> StreamContext {
+        let service = self.service.clone();
+        let filter = self.direction.map(|direction| Filter::new(direction, service.clone()));
+        StreamContext { service, filter }
+    }
 }
 
 /// What Istio tells its proxies of the workload.
 fn of_node() -> Option<String> {
-    let metadata =
-        |name| property_text(&["node", "metadata", name]).filter(|text| !text.is_empty());
-    Some(format!("{}/{}", metadata("NAMESPACE")?, metadata("WORKLOAD_NAME")?))
-}
-
-impl Context for Plugin {}
-
-impl RootContext for Plugin {
-    fn on_configure(&mut self, _: usize) -> bool {
-        let text = self.get_plugin_configuration().unwrap_or_default();
-        match Configured::new(&text) {
-            Ok(configured) => {
-                self.0 = Some(configured);
-                true
-            }
-            Err(error) => {
-                tracing::error!("onus: {error}");
-                false
-            }
-        }
-    }
-
-    fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
-        let Configured { direction, service } = self.0.as_ref()?;
-        let filter = direction.map(|direction| Filter::new(direction, service.clone()));
-        Some(Box::new(StreamContext { service: service.clone(), filter }))
-    }
-
-    fn get_type(&self) -> Option<ContextType> {
-        Some(ContextType::HttpContext)
-    }
+    let metadata = |path| property_text(path).filter(|text| !text.is_empty());
+    let namespace = metadata("node\0metadata\0NAMESPACE")?;
+    Some(format!("{namespace}/{}", metadata("node\0metadata\0WORKLOAD_NAME")?))
 }
 
 /// The plugin on one stream.
-struct StreamContext {
+pub(crate) struct StreamContext {
     service: Arc<Service>,
     /// `None` until the listener has said on which side it is, and where it does not.
     filter: Option<Filter>,
@@ -101,11 +77,9 @@ fn tell_unknown_direction() {
     });
 }
 
-impl Context for StreamContext {}
-
-impl HttpContext for StreamContext {
-    fn on_http_request_headers(&mut self, _: usize, ends: bool) -> Action {
-        let stream = &mut PluginStream::default();
+impl StreamContext {
+    /// The request's head is there; `ends` if there is nothing more of it.
+    pub(crate) fn on_request(&mut self, stream: &mut PluginStream, ends: bool) {
         self.service.export(&mut PluginCounters, stream.now());
         if self.filter.is_none() {
             let direction = stream.listener_direction().and_then(Direction::of_listener);
@@ -116,42 +90,31 @@ impl HttpContext for StreamContext {
             Some(Filter::Outbound(filter)) => filter.on_request(stream, ends),
             None => tell_unknown_direction(),
         }
-        Action::Continue
     }
 
-    fn on_http_response_headers(&mut self, _: usize, ends: bool) -> Action {
+    /// The answer's head is there; `ends` if there is nothing more of it.
+    pub(crate) fn on_response(&mut self, stream: &mut PluginStream, ends: bool) {
         match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_response(&mut PluginStream::default(), ends),
-            Some(Filter::Outbound(filter)) => {
-                filter.on_response(&mut PluginStream::default(), ends)
-            }
+            Some(Filter::Inbound(filter)) => filter.on_response(stream, ends),
+            Some(Filter::Outbound(filter)) => filter.on_response(stream, ends),
             None => {}
         }
-        Action::Continue
     }
 
-    fn on_http_response_body(&mut self, _: usize, ends: bool) -> Action {
+    /// The answer's trailers are there.
+    pub(crate) fn on_trailers(&mut self, stream: &mut PluginStream) {
         match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_body(ends),
-            Some(Filter::Outbound(filter)) => filter.on_body(ends),
+            Some(Filter::Inbound(filter)) => filter.on_trailers(stream),
+            Some(Filter::Outbound(filter)) => filter.on_trailers(stream),
             None => {}
         }
-        Action::Continue
     }
 
-    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+    /// The stream is over, however it ended.
+    pub(crate) fn on_end(&mut self, stream: &PluginStream) {
         match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_trailers(&mut PluginStream::default()),
-            Some(Filter::Outbound(filter)) => filter.on_trailers(&mut PluginStream::default()),
-            None => {}
-        }
-        Action::Continue
-    }
-
-    fn on_log(&mut self) {
-        match &mut self.filter {
-            Some(Filter::Inbound(filter)) => filter.on_end(&PluginStream::default()),
-            Some(Filter::Outbound(filter)) => filter.on_end(&PluginStream::default()),
+            Some(Filter::Inbound(filter)) => filter.on_end(stream),
+            Some(Filter::Outbound(filter)) => filter.on_end(stream),
             None => {}
         }
     }

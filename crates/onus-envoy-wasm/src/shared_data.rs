@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use onus_envoy::Shared;
-use proxy_wasm::hostcalls;
+
+use crate::abi;
 
 /// The shared data of this plugin's `vm_id`.
 pub(crate) struct SharedData;
@@ -16,13 +17,11 @@ const MEETINGS_MAX: u32 = 1_000;
 
 impl Shared for SharedData {
     fn get(&self, key: &str) -> Option<(Vec<u8>, u32)> {
-        let (value, version) = hostcalls::get_shared_data(key).ok()?;
-        Some((value?, version?))
+        abi::shared(key)
     }
 
     fn set(&self, key: &str, value: &[u8], version: u32) -> bool {
-        let version = (version != 0).then_some(version);
-        hostcalls::set_shared_data(key, Some(value), version).is_ok()
+        abi::set_shared(key, value, version)
     }
 
     fn worker(&self) -> u16 {
