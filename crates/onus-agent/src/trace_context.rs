@@ -9,21 +9,27 @@ use crate::wire::{TRACEPARENT, TRACESTATE, line};
 /// The trace id of a valid `traceparent`.
 #[must_use]
 pub fn trace_id(headers: &HeaderMap) -> Option<[u8; 16]> {
-    let first = line(headers, &TRACEPARENT)?.as_bytes();
+    hex(trace_id_text(headers)?)
+}
+
+/// The trace id of a valid `traceparent`, as it is written there: 32 lower-case hexadecimal digits.
+#[must_use]
+pub fn trace_id_text(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut lines = headers.get_all(&TRACEPARENT).iter();
+    let text = lines.next()?.as_bytes();
     // Several lines are none, as the standard says.
-    if headers.get_all(&TRACEPARENT).iter().nth(1).is_some() {
+    if lines.next().is_some() {
         return None;
     }
-    let (fields, rest) = first.split_first_chunk::<55>()?;
-    let [version] = hex(&fields[..2])?;
-    let trace_id: [u8; 16] = hex(&fields[3..35])?;
-    let parent_id: [u8; 8] = hex(&fields[36..52])?;
-    let [_flags] = hex(&fields[53..])?;
+    let (fields, rest) = text.split_first_chunk::<55>()?;
+    let (version, trace_id, parent_id) = (&fields[..2], &fields[3..35], &fields[36..52]);
+    let flags = &fields[53..];
     let separated = [fields[2], fields[35], fields[52]] == *b"---";
     // Later versions may add fields.
-    let ends = rest.is_empty() || (version > 0 && rest[0] == b'-');
-    let valid = separated && ends && version != 0xff && trace_id != [0; 16] && parent_id != [0; 8];
-    valid.then_some(trace_id)
+    let ends = rest.is_empty() || (version != b"00" && rest[0] == b'-');
+    let digits = [version, trace_id, parent_id, flags].into_iter().all(are_digits);
+    let nothing = are_zeros(trace_id) || are_zeros(parent_id);
+    (separated && ends && digits && version != b"ff" && !nothing).then_some(trace_id)
 }
 
 /// The token that a request carries, if its text is one.
@@ -112,6 +118,15 @@ fn members(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     let lines = headers.get_all(&TRACESTATE).iter();
     let members = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b','));
     members.map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
+}
+
+/// Whether all are lower-case hexadecimal digits. All are looked at, without a branch for each.
+fn are_digits(text: &[u8]) -> bool {
+    text.iter().fold(true, |all, byte| all & matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn are_zeros(text: &[u8]) -> bool {
+    text.iter().fold(true, |all, &byte| all & (byte == b'0'))
 }
 
 /// Lower-case hexadecimal digits, two for each byte.

@@ -109,34 +109,65 @@ pub(crate) fn is_known(name: &HeaderName) -> bool {
 
 /// The name, if ownership or the filter's configuration knows it.
 fn known<'a>(name: &[u8], more: &'a [HeaderName]) -> Option<Cow<'a, HeaderName>> {
-    let names = match name.first()? {
-        b'c' => CONTENT,
-        b'g' => GRPC,
-        b'o' if name.starts_with(wire::ONUS_PREFIX.as_bytes()) => {
-            let own = OWN.iter().find(|own| own.as_str().as_bytes() == name);
-            // Those of later versions are known too.
-            let later = || HeaderName::from_bytes(name).ok().map(Cow::Owned);
-            return own.map(|own| Cow::Borrowed(*own)).or_else(later);
+    let known: &'static HeaderName = match name {
+        b"content-type" => &CONTENT_TYPE,
+        b"grpc-previous-rpc-attempts" => &wire::GRPC_PREVIOUS_ATTEMPTS,
+        b"grpc-retry-pushback-ms" => &wire::GRPC_PUSHBACK,
+        b"grpc-status" => &wire::GRPC_STATUS,
+        b"grpc-timeout" => &wire::GRPC_TIMEOUT,
+        b"onus-attempt" => &wire::ONUS_ATTEMPT,
+        b"onus-claim" => &wire::ONUS_CLAIM,
+        b"onus-mark" => &wire::ONUS_MARK,
+        b"retry-after" => &wire::RETRY_AFTER,
+        b"traceparent" => &wire::TRACEPARENT,
+        b"tracestate" => &wire::TRACESTATE,
+        b"x-envoy-attempt-count" => &wire::ENVOY_ATTEMPT_COUNT,
+        b"x-envoy-expected-rq-timeout-ms" => &wire::ENVOY_EXPECTED_TIMEOUT,
+        b"x-envoy-ratelimited" => &wire::ENVOY_RATELIMITED,
+        b"x-request-id" => &wire::REQUEST_ID,
+        b"x-should-retry" => &wire::SHOULD_RETRY,
+        // Those of later versions are known too.
+        _ if name.starts_with(wire::ONUS_PREFIX.as_bytes()) => {
+            return HeaderName::from_bytes(name).ok().map(Cow::Owned);
         }
-        b'r' => RETRY_AFTER,
-        b't' => TRACE,
-        b'x' => ENVOY,
-        _ => &[],
+        _ => {
+            let mut more = more.iter();
+            return more.find(|more| more.as_str().as_bytes() == name).map(Cow::Borrowed);
+        }
     };
-    let mut known = names.iter().copied().chain(more);
-    known.find(|known| known.as_str().as_bytes() == name).map(Cow::Borrowed)
+    Some(Cow::Borrowed(known))
 }
 
-static CONTENT: &[&HeaderName] = &[&CONTENT_TYPE];
-static GRPC: &[&HeaderName] =
-    &[&wire::GRPC_STATUS, &wire::GRPC_TIMEOUT, &wire::GRPC_PUSHBACK, &wire::GRPC_PREVIOUS_ATTEMPTS];
-static OWN: &[&HeaderName] = &[&wire::ONUS_CLAIM, &wire::ONUS_ATTEMPT, &wire::ONUS_MARK];
-static RETRY_AFTER: &[&HeaderName] = &[&wire::RETRY_AFTER];
-static TRACE: &[&HeaderName] = &[&wire::TRACEPARENT, &wire::TRACESTATE];
-static ENVOY: &[&HeaderName] = &[
-    &wire::REQUEST_ID,
-    &wire::ENVOY_ATTEMPT_COUNT,
-    &wire::ENVOY_EXPECTED_TIMEOUT,
-    &wire::ENVOY_RATELIMITED,
-    &wire::SHOULD_RETRY,
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_under_what_they_are_called() {
+        for name in [
+            &CONTENT_TYPE,
+            &wire::ENVOY_ATTEMPT_COUNT,
+            &wire::ENVOY_EXPECTED_TIMEOUT,
+            &wire::ENVOY_RATELIMITED,
+            &wire::GRPC_PREVIOUS_ATTEMPTS,
+            &wire::GRPC_PUSHBACK,
+            &wire::GRPC_STATUS,
+            &wire::GRPC_TIMEOUT,
+            &wire::ONUS_ATTEMPT,
+            &wire::ONUS_CLAIM,
+            &wire::ONUS_MARK,
+            &wire::REQUEST_ID,
+            &wire::RETRY_AFTER,
+            &wire::SHOULD_RETRY,
+            &wire::TRACEPARENT,
+            &wire::TRACESTATE,
+        ] {
+            assert_eq!(known(name.as_str().as_bytes(), &[]).as_deref(), Some(name));
+        }
+        let more = [HeaderName::from_static("x-trace")];
+        for (name, is_known) in [("x-trace", true), ("onus-later", true), ("x-trac", false)] {
+            let found = known(name.as_bytes(), &more);
+            assert_eq!(found.as_deref().map(HeaderName::as_str), is_known.then_some(name));
+        }
+    }
+}

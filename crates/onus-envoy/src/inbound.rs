@@ -1,5 +1,6 @@
 //! The filter before the application: a request and its answer.
 
+use std::iter;
 use std::sync::Arc;
 
 use onus_agent::classify::{self, Answer};
@@ -60,13 +61,15 @@ impl InboundFilter {
 
     /// Files the request, so that its calls find it, and gives the application its token.
     fn file(&self, inbound: &Inbound, lines: &mut Lines, stream: &impl Stream) -> Option<Record> {
-        let headers = &lines.headers;
-        let ids = self.service.ids().iter().filter_map(|id| id_of(headers, id));
-        let now = stream.now();
-        let token = self.service.agent().file(inbound, ids, now)?;
+        let (agent, headers, now) = (self.service.agent(), &lines.headers, stream.now());
         let (record, token) = match stream.shared() {
-            None => (None, token),
+            None => {
+                let ids = self.service.ids().iter().filter_map(|id| id_of(headers, id));
+                (None, agent.file(inbound, ids, now)?)
+            }
+            // A record is found by its token only.
             Some(shared) => {
+                let token = agent.file(inbound, iter::empty(), now)?;
                 let (record, token) = Record::open(shared, inbound, token, now)?;
                 (Some(record), token)
             }
@@ -197,10 +200,8 @@ pub(crate) fn procedure(
 /// The id that a request carries under this name: of `traceparent` only the trace's, as each hop
 /// has its own parent.
 pub(crate) fn id_of<'a>(headers: &'a http::HeaderMap, name: &http::HeaderName) -> Option<&'a [u8]> {
-    let value = headers.get(name)?.as_bytes();
     if *name == onus_agent::wire::TRACEPARENT {
-        trace_context::trace_id(headers)?;
-        return value.get(3..35);
+        return trace_context::trace_id_text(headers);
     }
-    Some(value)
+    Some(headers.get(name)?.as_bytes())
 }
