@@ -39,7 +39,12 @@ fn hook<T>(run: impl FnOnce() -> Option<T>) -> Option<T> {
 ///
 /// `envoy` must be what Envoy has handed to the hook that is running, and `filter` what
 /// `envoy_dynamic_module_on_http_filter_new` returned for it.
+#[cfg_attr(
+    not(feature = "fault-injection"),
+    expect(unused_variables, reason = "only a test breaks a hook by its name")
+)]
 unsafe fn with_filter(
+    hook_name: &str,
     envoy: EnvoyFilter,
     filter: *const c_void,
     run: impl FnOnce(&mut Filter, &mut EnvoyStream),
@@ -53,7 +58,7 @@ unsafe fn with_filter(
         // SAFETY: it was handed to the hook that is running.
         let mut stream = unsafe { EnvoyStream::new(callbacks, envoy) };
         #[cfg(feature = "fault-injection")]
-        fault::strike(&stream);
+        fault::strike(hook_name, &stream);
         run(filter, &mut stream);
         Some(())
     });
@@ -171,7 +176,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(
         Filter::Nothing => {}
     };
     // SAFETY: both are as Envoy has handed them over.
-    unsafe { with_filter(envoy, filter, run) };
+    unsafe { with_filter("request_headers", envoy, filter, run) };
     answer(head)
 }
 
@@ -200,7 +205,7 @@ unsafe fn request_ended(envoy: EnvoyFilter, filter: *const c_void) -> u32 {
         Filter::Inbound(_) | Filter::Outbound(_) | Filter::Nothing => {}
     };
     // SAFETY: as the caller promises.
-    unsafe { with_filter(envoy, filter, run) }
+    unsafe { with_filter("request_end", envoy, filter, run) }
 }
 
 /// The trailers of a request.
@@ -228,7 +233,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_headers(
         Filter::Nothing => {}
     };
     // SAFETY: both are as Envoy has handed them over.
-    unsafe { with_filter(envoy, filter, run) };
+    unsafe { with_filter("response_headers", envoy, filter, run) };
     answer(head)
 }
 
@@ -241,7 +246,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_body(
 ) -> u32 {
     // SAFETY: both are as Envoy has handed them over.
     unsafe {
-        with_filter(envoy, filter, |filter, _| match filter {
+        with_filter("response_body", envoy, filter, |filter, _| match filter {
             Filter::Inbound(filter) => filter.on_body(ends),
             Filter::Outbound(filter) => filter.on_body(ends),
             Filter::Attempt(filter) => filter.on_body(),
@@ -258,7 +263,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_response_trailers(
 ) -> u32 {
     // SAFETY: both are as Envoy has handed them over.
     unsafe {
-        with_filter(envoy, filter, |filter, stream| match filter {
+        with_filter("response_trailers", envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_trailers(stream),
             Filter::Outbound(filter) => filter.on_trailers(stream),
             Filter::Attempt(filter) => filter.on_trailers(stream),
@@ -275,7 +280,7 @@ pub(crate) extern "C" fn envoy_dynamic_module_on_http_filter_stream_complete(
 ) {
     // SAFETY: both are as Envoy has handed them over.
     unsafe {
-        with_filter(envoy, filter, |filter, stream| match filter {
+        with_filter("stream_complete", envoy, filter, |filter, stream| match filter {
             Filter::Inbound(filter) => filter.on_end(stream),
             Filter::Outbound(filter) => filter.on_end(stream),
             Filter::Attempt(_) | Filter::Nothing => {}

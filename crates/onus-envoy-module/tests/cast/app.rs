@@ -182,9 +182,9 @@ pub(crate) const CONTEXT: &[&str] = &["traceparent", "tracestate"];
 /// Longer than any answer takes that comes.
 const IMPATIENCE: Duration = Duration::from_millis(100);
 
-/// What an application hands on of its request, and the plan.
+/// What an application hands on of its request, and what tests ask of all of them.
 fn handed_on(headers: &HeaderMap, names: &[&str]) -> HeaderMap {
-    let carried = names.iter().chain(&["x-plan"]);
+    let carried = names.iter().chain(&["x-plan", "x-onus-fault"]);
     carried.filter_map(|name| Some((name.parse().ok()?, headers.get(*name)?.clone()))).collect()
 }
 

@@ -110,15 +110,26 @@ async fn lost_context_is_claimed_and_an_id_finds_it_again() {
 async fn concurrent_requests_of_one_trace_are_not_confused() {
     // [correlate-1] [correlate-4]
     let Some(binary) = Envoy::binary("concurrent_requests_of_one_trace") else { return };
-    many_of_one_trace(&binary, &Filters::module("enforce"), 3_200).await;
+    let filters = Filters::module("enforce");
+    for (protocol, requests) in
+        [(Protocol::Http1, 3_200), (Protocol::Http2, 800), (Protocol::Grpc, 800)]
+    {
+        many_of_one_trace(&binary, protocol, &filters, requests).await;
+    }
 }
 
 /// Sends so many requests of one trace, 16 at a time, and compares each claim with the truth.
-pub(super) async fn many_of_one_trace(binary: &Path, filters: &Filters, requests: usize) {
+pub(super) async fn many_of_one_trace(
+    binary: &Path,
+    protocol: Protocol,
+    filters: &Filters,
+    requests: usize,
+) {
     const AT_ONCE: usize = 16;
-    let chain = two(binary, Protocol::Http1, Retries::On5xx(1), CONTEXT, filters).await;
+    let retries = if protocol == Protocol::Grpc { Retries::Istio } else { Retries::On5xx(1) };
+    let chain = two(binary, protocol, retries, CONTEXT, filters).await;
     let to = chain.envoys[0].port("inbound");
-    let client = Arc::new(Client::new(Protocol::Http1));
+    let client = Arc::new(Client::new(protocol));
     let mut tasks = JoinSet::new();
     for task in 0..AT_ONCE {
         let client = client.clone();
@@ -158,11 +169,18 @@ pub(super) async fn many_of_one_trace(binary: &Path, filters: &Filters, requests
 async fn a_dead_application_is_its_own_fault_and_a_dead_sidecar_its_caller_s_to_retry() {
     // [claim-3] [claim-8]
     let Some(binary) = Envoy::binary("a_dead_application") else { return };
-    let filters = Filters::module("enforce");
-    let mut chain = two(&binary, Protocol::Http1, Retries::On5xx(1), CONTEXT, &filters).await;
+    for protocol in [Protocol::Http1, Protocol::Http2, Protocol::Grpc] {
+        one_after_the_other_dies(&binary, protocol, &Filters::module("enforce")).await;
+    }
+}
+
+/// The callee's application dies, then its Envoy, then the caller's application.
+pub(super) async fn one_after_the_other_dies(binary: &Path, protocol: Protocol, filters: &Filters) {
+    let retries = if protocol == Protocol::Grpc { Retries::Istio } else { Retries::On5xx(1) };
+    let mut chain = two(binary, protocol, retries, CONTEXT, filters).await;
     let plan = Plan::Ok.name();
     let send = [("x-plan", plan.as_str())];
-    assert_eq!(chain.send(1, &send).await.status, 200);
+    assert!(!chain.send(1, &send).await.failed());
     chain.apps[1].stop();
     let seen = chain.send(1, &send).await;
     // The callee's Envoy claims the error that it makes itself, and is tried once more.
@@ -170,7 +188,7 @@ async fn a_dead_application_is_its_own_fault_and_a_dead_sidecar_its_caller_s_to_
     chain.envoys.remove(1);
     let seen = chain.send(1, &send).await;
     // Where Envoy does not tell of its attempts, nobody else can.
-    let expected = if Envoy::is_old(&binary) {
+    let expected = if Envoy::is_old(binary) {
         "claimed;kind=silent;reason=handoff;origin=\"b\";hops=1"
     } else {
         "unclaimed;reason=not-configured;origin=\"b\";hops=1"

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod claims;
+mod faults;
 mod operating;
 mod storms;
 mod wasm;

@@ -1,21 +1,46 @@
 //! The same filters as a Wasm plugin, whose workers share nothing but bytes.
 
 use crate::cast::{App, CONTEXT, Chain, Envoy, Filters, Plan, Protocol, Retries, Setup};
-use crate::chains::claims::{claim, many_of_one_trace};
+use crate::chains::claims::{claim, many_of_one_trace, one_after_the_other_dies};
+use crate::chains::storms::{half_of_the_trees, observe_equals_off};
 
 #[tokio::test]
 async fn the_plugin_stops_the_storms_that_the_module_stops() {
     let Some(binary) = Envoy::binary_and_plugin("the_plugin_stops_the_storms") else { return };
-    for (mode, protocol, retries, requests, handled) in [
-        ("enforce", Protocol::Grpc, Retries::Istio, 20, &[20, 20, 20, 60][..]),
-        ("observe", Protocol::Http1, Retries::On5xx(1), 10, &[10, 20]),
+    for (protocol, retries, requests, handled) in [
+        (Protocol::Grpc, Retries::Istio, 20, &[20, 20, 20, 60][..]),
+        (Protocol::Http1, Retries::On5xx(1), 200, &[200, 200, 200, 400]),
+        (Protocol::Http2, Retries::On5xx(1), 20, &[20, 20, 40]),
     ] {
         // Each Envoy compiles the plugin, which is the slow part.
-        let filters = vec![Filters::Wasm(mode); handled.len()];
+        let filters = vec![Filters::Wasm("enforce"); handled.len()];
         let chain = Chain::broken_at_its_end(&binary, protocol, &filters, retries).await;
         let seen = chain.send(requests, &[]).await;
-        assert_eq!(chain.handled(), handled, "{mode} {protocol:?}: {seen:?}");
+        assert_eq!(chain.handled(), handled, "{protocol:?}: {seen:?}");
     }
+}
+
+#[tokio::test]
+async fn the_plugin_observes_as_if_it_were_off() {
+    // [mode-2] [mode-5]
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_observes") else { return };
+    for mode in ["observe", "off"] {
+        observe_equals_off(&binary, &[Filters::Wasm(mode), Filters::Wasm(mode)], mode).await;
+    }
+}
+
+#[tokio::test]
+async fn the_plugin_enforces_whole_request_trees() {
+    // [mode-7]
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_enforces_trees") else { return };
+    half_of_the_trees(&binary, &vec![Filters::Wasm("enforce 50%"); 3]).await;
+}
+
+#[tokio::test]
+async fn the_plugin_claims_what_envoy_answers_for_the_dead() {
+    // [claim-3] [claim-8]
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_claims_for_the_dead") else { return };
+    one_after_the_other_dies(&binary, Protocol::Http1, &Filters::Wasm("enforce")).await;
 }
 
 #[tokio::test]
@@ -50,5 +75,7 @@ async fn the_plugin_tells_own_errors_from_those_of_dependencies() {
 async fn the_plugin_does_not_confuse_concurrent_requests_of_one_trace() {
     // [correlate-1]
     let Some(binary) = Envoy::binary_and_plugin("the_plugin_does_not_confuse") else { return };
-    many_of_one_trace(&binary, &Filters::Wasm("enforce"), 800).await;
+    for protocol in [Protocol::Http1, Protocol::Grpc] {
+        many_of_one_trace(&binary, protocol, &Filters::Wasm("enforce"), 800).await;
+    }
 }
