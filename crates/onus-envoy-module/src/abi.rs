@@ -144,11 +144,16 @@ fn has(name: &CStr) -> bool {
 impl Callbacks {
     /// The callbacks of this process; `None` where it is no Envoy that is supported.
     pub(crate) fn get() -> Option<&'static Self> {
-        static CALLBACKS: OnceLock<Option<Callbacks>> = OnceLock::new();
-        CALLBACKS.get_or_init(Self::load).as_ref()
+        Self::find().ok()
     }
 
-    fn load() -> Option<Self> {
+    /// The callbacks of this process, or the name of one that is needed and not there.
+    pub(crate) fn find() -> Result<&'static Self, &'static str> {
+        static CALLBACKS: OnceLock<Result<Callbacks, &'static str>> = OnceLock::new();
+        CALLBACKS.get_or_init(Self::load).as_ref().map_err(|name| *name)
+    }
+
+    fn load() -> Result<Self, &'static str> {
         macro_rules! callback {
             ($name:literal) => {
                 // SAFETY: the type at the place that the value goes to is that of Envoy's function.
@@ -159,17 +164,22 @@ impl Callbacks {
                 }
             };
         }
-        Some(Self {
-            get_headers_size: callback!("http_get_headers_size")?,
-            get_headers: callback!("http_get_headers")?,
-            add_header: callback!("http_add_header")?,
-            set_header: callback!("http_set_header")?,
+        macro_rules! needed {
+            ($name:literal) => {
+                callback!($name).ok_or(concat!("envoy_dynamic_module_callback_", $name))?
+            };
+        }
+        Ok(Self {
+            get_headers_size: needed!("http_get_headers_size"),
+            get_headers: needed!("http_get_headers"),
+            add_header: needed!("http_add_header"),
+            set_header: needed!("http_set_header"),
             leave_bytes: callback!("http_set_filter_state_bytes"),
             get_bytes: callback!("http_get_filter_state_bytes"),
             send_response: callback!("http_send_response"),
             log: callback!("log"),
             log_enabled: callback!("log_enabled"),
-            get_cluster_name: callback!("http_get_cluster_name")?,
+            get_cluster_name: needed!("http_get_cluster_name"),
             get_number: callback!("http_filter_get_attribute_int"),
             get_text: callback!("http_filter_get_attribute_string"),
             define_counter: callback!("http_filter_config_define_counter"),
@@ -177,5 +187,32 @@ impl Callbacks {
             tells_attempts: has(c"envoy_dynamic_module_callback_get_log_level"),
             is_1_40: has(c"envoy_dynamic_module_callback_get_runtime_bool"),
         })
+    }
+
+    /// What works less well for want of callbacks, as the end of a sentence about this Envoy.
+    pub(crate) fn lacks(&self) -> impl Iterator<Item = &'static str> {
+        let attempts = self.tells_attempts && self.get_number.is_some();
+        let state = self.leave_bytes.is_some() && self.get_bytes.is_some();
+        let counters = self.define_counter.is_some() && self.add_to_counter.is_some();
+        [
+            (
+                attempts,
+                "does not tell filters of its attempts: set include_request_attempt_count on \
+                 virtual hosts, so that callees do, or use 1.39 or later",
+            ),
+            (state, "keeps no state for filters of attempts: `retry` of a callee limits nothing"),
+            (
+                self.send_response.is_some(),
+                "lets no filter answer: an attempt after silence is not refused",
+            ),
+            (
+                self.get_text.is_some(),
+                "does not tell filters of its routes: all calls of an HTTP method to a callee share \
+                 one edge, and what Envoy answers itself passes for the callee's",
+            ),
+            (counters, "takes no counters from filters: its statistics have none of Onus"),
+        ]
+        .into_iter()
+        .filter_map(|(has, lack)| (!has).then_some(lack))
     }
 }

@@ -83,10 +83,7 @@ unsafe fn with_filter(
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn envoy_dynamic_module_on_program_init() -> *const c_char {
     let version = hook(|| {
-        let Some(callbacks) = Callbacks::get() else {
-            log::no_callbacks();
-            return None;
-        };
+        let callbacks = Callbacks::find().map_err(log::unsupported).ok()?;
         log::start(callbacks);
         Some(if callbacks.is_1_40 { c"v0.2.0" } else { c"v0.1.0" })
     });

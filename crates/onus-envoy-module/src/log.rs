@@ -35,22 +35,18 @@ pub(crate) fn start(callbacks: &'static Callbacks) {
             tracing::error!("onus: a fault that cost no request: {info}");
         }
     }));
-    if !callbacks.tells_attempts {
-        tracing::warn!(
-            "onus: this Envoy does not tell filters of its attempts: set \
-             include_request_attempt_count on virtual hosts, so that callees do, or use 1.39 or \
-             later"
-        );
+    for lack in callbacks.lacks() {
+        tracing::warn!("onus: this Envoy {lack}");
     }
 }
 
 const PANICS_TOLD: u32 = 10;
 
 /// This process is no Envoy that is supported, and has no log to say so in.
-pub(crate) fn no_callbacks() {
+pub(crate) fn unsupported(lacks: &str) {
     let _ = writeln!(
         io::stderr(),
-        "onus: this Envoy lacks functions that the module needs; it works with Envoy {VERSIONS}"
+        "onus: this Envoy lacks {lacks}, which the module needs; it works with Envoy {VERSIONS}"
     );
 }
 
@@ -64,8 +60,13 @@ struct ToEnvoy(&'static Callbacks);
 impl Subscriber for ToEnvoy {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let level = number_of(*metadata.level());
-        // SAFETY: it takes a number.
-        metadata.is_event() && self.0.log_enabled.is_some_and(|enabled| unsafe { enabled(level) })
+        metadata.is_event()
+            && match self.0.log_enabled {
+                // SAFETY: it takes a number.
+                Some(enabled) => unsafe { enabled(level) },
+                // Envoy drops what it does not want; of lines for each request none is made.
+                None => *metadata.level() <= Level::INFO,
+            }
     }
 
     fn register_callsite(&self, _: &'static Metadata<'static>) -> tracing::subscriber::Interest {

@@ -53,12 +53,17 @@ impl Envoy {
 
     /// An Envoy with two workers and this configuration, as soon as it is ready.
     pub(crate) async fn start(binary: &Path, config: &str) -> Self {
+        Self::start_with(binary, config, &module_dir()).await
+    }
+
+    /// The same with the library of this folder.
+    pub(crate) async fn start_with(binary: &Path, config: &str, library: &Path) -> Self {
         let dir = scratch();
         fs::create_dir_all(&dir).unwrap();
         let (config_file, admin_file) = (dir.join("envoy.yaml"), dir.join("admin"));
         fs::write(&config_file, config).unwrap();
         let log = fs::File::create(dir.join("log")).unwrap();
-        let process = command(binary, &config_file)
+        let process = command(binary, &config_file, library)
             .args(["--concurrency", "2", "--admin-address-path"])
             .arg(&admin_file)
             .stderr(log)
@@ -139,11 +144,11 @@ fn fetched() -> Option<PathBuf> {
     Some(python.join("site-packages/envoy/_bin/envoy"))
 }
 
-/// Envoy with the module of this build.
-pub(crate) fn command(binary: &Path, config: &Path) -> Command {
+/// Envoy with the module in the folder `library`.
+pub(crate) fn command(binary: &Path, config: &Path, library: &Path) -> Command {
     let mut command = Command::new(binary);
     command.args(["--disable-hot-restart", "--log-level", "warning", "--config-path"]);
-    command.arg(config).env("ENVOY_DYNAMIC_MODULES_SEARCH_PATH", module_dir());
+    command.arg(config).env("ENVOY_DYNAMIC_MODULES_SEARCH_PATH", library);
     command
 }
 

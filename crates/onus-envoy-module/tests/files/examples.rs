@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cast::{Envoy, command, plugin, scratch};
+use crate::cast::{Envoy, command, module_dir, plugin, scratch};
 
 fn example(name: &str) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/envoy");
@@ -19,11 +19,17 @@ fn manifest(name: &str) -> Value {
 
 /// What Envoy says of a configuration: whether it takes it, and its log.
 async fn validate(binary: &Path, config: &str) -> (bool, String) {
+    validate_with(binary, config, &module_dir()).await
+}
+
+/// The same with the library of this folder.
+pub(super) async fn validate_with(binary: &Path, config: &str, library: &Path) -> (bool, String) {
     let dir = scratch();
     fs::create_dir_all(&dir).unwrap();
     let file = dir.join("envoy.yaml");
     fs::write(&file, config).unwrap();
-    let output = command(binary, &file).args(["--mode", "validate"]).output().await.unwrap();
+    let mut command = command(binary, &file, library);
+    let output = command.args(["--mode", "validate"]).output().await.unwrap();
     fs::remove_dir_all(&dir).unwrap();
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
