@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName};
 use tokio::task::JoinSet;
 
 use crate::cast::{
-    App, CONTEXT, Chain, Client, Envoy, Filters, Plan, Protocol, Retries, Seen, Setup,
+    App, CONTEXT, Chain, Client, Envoy, Filters, Plan, Protocol, Retries, Seen, Setup, until,
 };
 
 /// Two services: what the first one answers depends on the plan in the request.
@@ -186,6 +186,12 @@ pub(super) async fn one_after_the_other_dies(binary: &Path, protocol: Protocol, 
     // The callee's Envoy claims the error that it makes itself, and is tried once more.
     assert_eq!(claim(&seen), "unclaimed;reason=not-configured;origin=\"b\";hops=1");
     chain.envoys.remove(1);
+    // A connection that breaks under a call is no refused one, and not every policy retries it.
+    until("the caller's Envoy has seen it go", async || {
+        let connections = "/stats?filter=cluster.b.upstream_cx_active";
+        chain.envoys[0].get(connections).await.unwrap().ends_with(": 0\n")
+    })
+    .await;
     let seen = chain.send(1, &send).await;
     // Where Envoy does not tell of its attempts, nobody else can.
     let expected = if Envoy::is_old(binary) {
@@ -193,7 +199,7 @@ pub(super) async fn one_after_the_other_dies(binary: &Path, protocol: Protocol, 
     } else {
         "unclaimed;reason=not-configured;origin=\"b\";hops=1"
     };
-    assert_eq!(claim(&seen), expected);
+    assert_eq!(claim(&seen), expected, "{protocol:?} {seen:?}");
     chain.apps[0].stop();
     let seen = chain.send(1, &send).await;
     assert_eq!(claim(&seen), "claimed;reason=own;origin=\"a\";hops=0");

@@ -60,10 +60,18 @@ fn plugin_filter(config: &Value) -> Value {
     }})
 }
 
+/// Envoy takes all of these.
+async fn takes(binary: &Path, configs: &[String]) {
+    for config in configs {
+        let (taken, log) = validate(binary, config).await;
+        assert!(taken, "{config}\n{log}");
+    }
+}
+
 #[tokio::test]
-async fn envoy_takes_every_example() {
-    let Some(binary) = Envoy::binary_and_plugin("envoy_takes_every_example") else { return };
-    let mut configs = vec![example("module.yaml"), example("wasm.yaml")];
+async fn envoy_takes_every_example_with_the_module() {
+    let Some(binary) = Envoy::binary("envoy_takes_every_example_with_the_module") else { return };
+    let mut configs = vec![example("module.yaml")];
     let patches = manifest("istio-envoy-filter.yaml");
     for patch in patches["spec"]["configPatches"].as_array().unwrap() {
         assert_eq!(
@@ -75,21 +83,35 @@ async fn envoy_takes_every_example() {
         filter["typed_config"]["filter_config"]["value"]["service"] = json!("shop/checkout");
         configs.push(with_filter(&filter));
     }
+    assert_eq!(configs.len(), 3);
+    takes(&binary, &configs).await;
+}
+
+#[tokio::test]
+async fn envoy_takes_every_example_with_the_plugin() {
+    let test = "envoy_takes_every_example_with_the_plugin";
+    let Some(binary) = Envoy::binary_and_plugin(test) else { return };
+    let mut configs = vec![example("wasm.yaml")];
     let mut plugin = manifest("istio-wasm-plugin.yaml")["spec"]["pluginConfig"].clone();
     plugin["service"] = json!("shop/checkout");
     configs.push(with_filter(&plugin_filter(&plugin)));
     let gateway = manifest("envoy-gateway.yaml");
     configs.push(with_filter(&plugin_filter(&gateway["spec"]["wasm"][0]["config"])));
-    assert_eq!(configs.len(), 6);
-    for config in configs {
-        let (taken, log) = validate(&binary, &config).await;
-        assert!(taken, "{config}\n{log}");
+    assert_eq!(configs.len(), 3);
+    takes(&binary, &configs).await;
+}
+
+/// Envoy refuses these filters, and its log says why.
+async fn refuses<const N: usize>(binary: &Path, filters: [(Value, &str); N]) {
+    for (filter, says) in filters {
+        let (taken, log) = validate(binary, &with_filter(&filter)).await;
+        assert!(!taken && log.contains(says), "{says}\n{log}");
     }
 }
 
 #[tokio::test]
 async fn a_wrong_configuration_is_refused_with_the_field() {
-    let Some(binary) = Envoy::binary_and_plugin("a_wrong_configuration") else { return };
+    let Some(binary) = Envoy::binary("a_wrong_configuration") else { return };
     let module = |name: &str, config: Value| {
         let config =
             json!({"@type": "type.googleapis.com/google.protobuf.Struct", "value": config});
@@ -100,7 +122,7 @@ async fn a_wrong_configuration_is_refused_with_the_field() {
             "filter_config": config,
         }})
     };
-    for (filter, says) in [
+    let filters = [
         (
             module("in", json!({"service": "a"})),
             "filter_name is \"in\"; allowed is inbound, outbound or attempt",
@@ -117,6 +139,16 @@ async fn a_wrong_configuration_is_refused_with_the_field() {
             module("outbound", json!({"service": "a", "mode": "on"})),
             "mode is \"on\"; allowed is off, observe, enforce, or enforce with a share",
         ),
+    ];
+    refuses(&binary, filters).await;
+}
+
+#[tokio::test]
+async fn a_wrong_configuration_of_the_plugin_is_refused_with_the_field() {
+    let Some(binary) = Envoy::binary_and_plugin("a_wrong_configuration_of_the_plugin") else {
+        return;
+    };
+    let filters = [
         (
             plugin_filter(&json!({"service": "a", "mode": "on"})),
             "mode is \"on\"; allowed is off, observe, enforce, or enforce with a share",
@@ -125,8 +157,6 @@ async fn a_wrong_configuration_is_refused_with_the_field() {
             plugin_filter(&json!({"service": "a", "filter": "both"})),
             "filter is \"both\"; allowed is inbound or outbound",
         ),
-    ] {
-        let (taken, log) = validate(&binary, &with_filter(&filter)).await;
-        assert!(!taken && log.contains(says), "{says}\n{log}");
-    }
+    ];
+    refuses(&binary, filters).await;
 }
