@@ -275,8 +275,9 @@ impl Agent {
     /// What `source` says of mode and shield, all of it: what it said before is forgotten.
     pub fn switch(&self, source: Source, switches: &Switches, now: Timestamp) {
         let before = self.mode();
-        self.switches.set(source, switches, now);
-        self.tell_switch(source, switches, before);
+        if self.switches.set(source, switches, now) {
+            self.tell_switch(source, switches, before);
+        }
     }
 
     /// The watched switch file, each time it changes.

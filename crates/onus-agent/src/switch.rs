@@ -256,15 +256,18 @@ impl Switchboard {
         Timestamp::from_nanos(self.shield_until.load(Ordering::Relaxed))
     }
 
-    /// Replaces all that `source` said. A shield that any source holds up stays up until its end,
-    /// unless a stronger one takes it down.
-    pub(crate) fn set(&self, source: Source, switches: &Switches, now: Timestamp) {
+    /// Replaces all that `source` said; whether it said or says anything. A shield that any source
+    /// holds up stays up until its end, unless a stronger one takes it down.
+    pub(crate) fn set(&self, source: Source, switches: &Switches, now: Timestamp) -> bool {
         let mut said = lock(&self.said);
-        said.by[source as usize] = (*switches != Switches::default()).then(|| Said {
+        let says = (*switches != Switches::default()).then(|| Said {
             switches: switches.shortened(),
             shield_until: switches.shield.map(|time| now.saturating_add(time)),
         });
+        let spoke = said.by[source as usize].is_some() || says.is_some();
+        said.by[source as usize] = says;
         self.follow(&said);
+        spoke
     }
 
     /// Replaces the mode where no source says another.

@@ -15,7 +15,7 @@ use crate::switch_file::WatchedFile;
 pub(crate) struct Config {
     which: Which,
     service: Arc<Service>,
-    switch_file: Option<WatchedFile>,
+    switch_file: Option<Arc<WatchedFile>>,
     pub(crate) ids: Ids,
 }
 
@@ -62,7 +62,7 @@ impl Config {
         config.filter = None;
         config.service = config.service.or_else(service_name::from_environment);
         let service = HUB.service(config, fastrand::u64(..), clock::now())?;
-        let switch_file = service.config().switch_file.as_deref().map(WatchedFile::new);
+        let switch_file = WatchedFile::of(&service);
         Ok(Self { which, service, switch_file, ids })
     }
 
@@ -74,7 +74,7 @@ impl Config {
     /// A filter for a stream that begins.
     pub(crate) fn filter(&self) -> Filter {
         if let Some(switch_file) = &self.switch_file {
-            switch_file.follow(self.service.agent());
+            switch_file.follow();
         }
         match self.which {
             Which::Inbound => Filter::Inbound(InboundFilter::new(self.service.clone())),

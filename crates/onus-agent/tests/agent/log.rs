@@ -155,6 +155,8 @@ fn a_switch_says_who_why_and_until_when() {
     // [shield-5]
     let lines = logged(Level::WARN, || {
         let service = Service::new(Mode::Observe, |_| {});
+        // No file from the start is no switch.
+        service.agent.switch_file(SwitchFile::Missing, service.now()).unwrap();
         let text = "mode: enforce 25%\nshield: 90s\nwho: alice\nwhy: incident 42\n";
         service.agent.switch_file(SwitchFile::new(text), service.now()).unwrap();
         service.agent.switch_file(SwitchFile::new("mode: nonsense"), service.now()).unwrap_err();

@@ -94,6 +94,10 @@ async fn a_file_switches_while_envoy_runs() {
         chain.envoys[1].log().contains("mode is \\\"nonsense\\\"; allowed is off, observe")
     })
     .await;
+    // Its filters of both sides follow the file.
+    let log = chain.envoys[0].log();
+    assert_eq!(log.matches("onus: switched").count(), 3, "once for each file: {log}");
+    assert_eq!(log.matches("switch file refused").count(), 1, "{log}");
     fs::remove_dir_all(&dir).unwrap();
 }
 
