@@ -19,12 +19,13 @@ thread_local! {
 
 impl Counters for PluginCounters {
     fn add(&mut self, family: usize, values: &[&str], count: u64) {
-        let mut name = FAMILIES[family].name.to_owned();
+        let mut name = String::new();
         for (label, value) in FAMILIES[family].labels.iter().zip(values) {
             // Writing to a string does not fail.
-            let _ = write!(name, ";.;{label}=.={value}");
+            let _ = write!(name, "{label}=.={value};.;");
         }
-        name.push_str(";.;");
+        // What is left when the labels have been taken out.
+        name.push_str(FAMILIES[family].name);
         let id = IDS.with_borrow_mut(|ids| match ids.get(&name) {
             Some(id) => Some(*id),
             None => {

@@ -77,13 +77,23 @@ impl Sidecar<'_> {
     pub(crate) fn yaml(&self) -> String {
         let (callee, callee_address) = self.callee;
         format!(
-            "admin: {{address: {any}}}\n\
+            "admin: {{address: {any}}}\n{tags}\
              static_resources:\n  listeners:\n{listeners}  clusters:\n{app}{next}",
+            tags = self.stats_tags(),
             any = socket("127.0.0.1:0".parse().unwrap()),
             listeners = self.listeners(),
             app = self.cluster("app", self.app),
             next = self.cluster(callee, callee_address),
         )
+    }
+
+    /// What takes the labels of a plugin's counters out of their names, as the example has it.
+    fn stats_tags(&self) -> String {
+        let Filters::Wasm(_) = self.filters else { return String::new() };
+        let example = include_str!("../../../../docs/envoy/wasm.yaml");
+        let from = example.find("stats_config:").expect("the example has it");
+        let to = example.find("admin:").expect("the example has it");
+        example[from..to].to_owned()
     }
 
     fn listener(&self, name: &str, cluster: &str, retry_policy: &str) -> String {

@@ -89,6 +89,11 @@ impl Envoy {
         self.ports[listener]
     }
 
+    /// Where the admin listens.
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
     /// What the admin answers; `None` where it does not.
     pub(crate) async fn get(&self, path: &str) -> Option<String> {
         let client = Pool::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();

@@ -4,5 +4,6 @@ mod budgets;
 mod claims;
 mod faults;
 mod operating;
+mod scraped;
 mod storms;
 mod wasm;
