@@ -69,6 +69,35 @@ impl Sidecar<'_> {
         watched + &self.yaml().replace(&format!("  listeners:\n{}", self.listeners()), "")
     }
 
+    /// The filter of one side as a file that Envoy watches.
+    pub(crate) fn watched_filter(&self, side: &str) -> String {
+        const TYPE: &str = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
+        let filter = self.filter(side).replacen(
+            "          - name: onus\n",
+            &format!("          - \"@type\": {TYPE}\n            name: onus-{side}\n"),
+            1,
+        );
+        format!("resources:\n{filter}")
+    }
+
+    /// A configuration whose filters are in files of that folder, by their sides.
+    pub(crate) fn yaml_discovering(&self, folder: &std::path::Path) -> String {
+        let mut yaml = format!("node: {{id: test, cluster: test}}\n{}", self.yaml());
+        for side in ["inbound", "outbound"] {
+            let filter = self.filter(side);
+            let from = filter.find("type.googleapis.com").expect("it has a type");
+            let kind = filter[from..].lines().next().expect("it is in a line");
+            let discovered = format!(
+                "          - name: onus-{side}\n            config_discovery:\n              \
+                 config_source: {{path_config_source: {{path: {}}}}}\n              \
+                 type_urls: [{kind}]\n",
+                folder.join(format!("{side}.yaml")).display()
+            );
+            yaml = yaml.replace(&filter, &discovered);
+        }
+        yaml
+    }
+
     fn listeners(&self) -> String {
         self.listener("inbound", "app", "")
             + &self.listener("outbound", self.callee.0, &self.retry_policy())

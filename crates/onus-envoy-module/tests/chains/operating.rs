@@ -192,6 +192,59 @@ async fn configured_anew(binary: &Path, filters: fn(&'static str) -> Filters) {
     fs::remove_dir_all(&dir).unwrap();
 }
 
+#[tokio::test]
+async fn a_filter_s_own_file_switches_the_next_request_of_open_connections() {
+    let Some(binary) = Envoy::binary("a_filter_s_own_file_switches") else { return };
+    switched_by_its_own_file(&binary, Filters::module).await;
+}
+
+#[tokio::test]
+async fn the_plugin_s_own_file_switches_the_next_request_of_open_connections() {
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_s_own_file_switches") else { return };
+    switched_by_its_own_file(&binary, Filters::Wasm).await;
+}
+
+/// A listener that changes keeps its connections as they are until they are drained; filters that
+/// Envoy discovers by themselves change under them.
+async fn switched_by_its_own_file(binary: &Path, filters: fn(&'static str) -> Filters) {
+    let dir = scratch();
+    fs::create_dir_all(&dir).unwrap();
+    let app = App::failing(Protocol::Http1).await;
+    let put = |mode: &'static str| {
+        let filters = filters(mode);
+        let sidecar = Sidecar {
+            service: "a",
+            protocol: Protocol::Http1,
+            app: app.address,
+            callee: ("b", "127.0.0.1:9".parse().unwrap()),
+            retries: Retries::None,
+            filters: &filters,
+            old: false,
+        };
+        for side in ["inbound", "outbound"] {
+            fs::write(dir.join("new"), sidecar.watched_filter(side)).unwrap();
+            fs::rename(dir.join("new"), dir.join(format!("{side}.yaml"))).unwrap();
+        }
+        sidecar.yaml_discovering(&dir)
+    };
+    let envoy = Envoy::start(binary, &put("observe")).await;
+    let client = Client::new(Protocol::Http1);
+    let claimed = async || {
+        let to = envoy.port("inbound");
+        let seen = client.send(to, &http::HeaderMap::new()).await.expect("an answer");
+        assert_eq!(seen.status, 500, "of the application");
+        !seen.line("onus-claim").is_empty()
+    };
+    assert!(claimed().await);
+    for on in [false, true] {
+        put(if on { "observe" } else { "off" });
+        until("the switch is in force", async || claimed().await == on).await;
+    }
+    let connections = envoy.get("/stats?filter=http.inbound.downstream_cx_total").await.unwrap();
+    assert_eq!(connections.trim(), "http.inbound.downstream_cx_total: 1", "it is the same one");
+    fs::remove_dir_all(&dir).unwrap();
+}
+
 /// Waits for an answer with this claim.
 async fn told(answers: &mut watch::Receiver<String>, claim: &str) {
     let told = answers.wait_for(|seen| seen == claim);
