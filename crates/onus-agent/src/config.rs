@@ -191,6 +191,13 @@ impl AgentConfig {
         }
     }
 
+    /// Whether a service may have this name, which fits into a claim as it is: 1 to 128 printable
+    /// ASCII characters.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        (1..=128).contains(&name.len()) && name.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+    }
+
     /// Retries calls to `callee` by this policy.
     pub fn retry(&mut self, callee: impl Into<String>, policy: RetryPolicy) {
         self.say(callee, None, Says::Retry(policy));
@@ -247,7 +254,7 @@ impl AgentConfig {
 
     /// Checks everything and sorts it by callee.
     pub(crate) fn check(&self) -> Result<Vec<CalleeRules>, ConfigError> {
-        if !is_name(&self.service) {
+        if !Self::is_name(&self.service) {
             return Err(ConfigError::Service(self.service.clone()));
         }
         if let Some(alias) = &self.claim_alias
@@ -262,7 +269,7 @@ impl AgentConfig {
             option.refuse_unmeant_procedure()?;
             let rules = match callees.iter_mut().find(|rules| rules.callee == option.callee) {
                 Some(rules) => rules,
-                None if is_name(&option.callee) => {
+                None if Self::is_name(&option.callee) => {
                     callees.push(CalleeRules::new(&option.callee));
                     let last = callees.len() - 1;
                     &mut callees[last]
@@ -343,11 +350,6 @@ fn is_procedure(text: &str) -> bool {
     let is_method =
         !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
     is_method && route.is_none_or(|route| route.starts_with('/'))
-}
-
-/// Whether `name` fits into a claim as it is: 1 to 128 printable ASCII characters.
-fn is_name(name: &str) -> bool {
-    (1..=128).contains(&name.len()) && name.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 #[cfg(test)]

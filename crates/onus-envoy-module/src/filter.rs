@@ -59,7 +59,7 @@ impl Config {
     pub(crate) fn new(name: &[u8], text: &[u8], ids: Ids) -> Result<Self, ConfigError> {
         let which = Which::parse(name)?;
         let mut config = FilterConfig::parse(text)?;
-        config.filter = None;
+        config.for_module()?;
         config.service = config.service.or_else(service_name::from_environment);
         let service = HUB.service(config, fastrand::u64(..), clock::now())?;
         let switch_file = WatchedFile::of(&service);

@@ -24,7 +24,7 @@ impl Plugin {
     /// The plugin that Envoy configures just now.
     pub(crate) fn configured() -> Result<Self, ConfigError> {
         let mut config = FilterConfig::parse(&abi::plugin_configuration())?;
-        let direction = config.take_direction()?;
+        let direction = config.for_plugin()?;
         config.service = config.service.or_else(of_node);
         let service = HUB.service(config, fastrand::u64(..), now())?;
         Ok(Self { direction, service })

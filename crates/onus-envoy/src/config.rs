@@ -62,7 +62,12 @@ impl Direction {
 
 /// What is said about a callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    default,
+    expecting = "fields such as class"
+)]
 pub struct CalleeConfig {
     /// The service that the cluster stands for, if that is not in its name.
     pub name: Option<String>,
@@ -77,7 +82,12 @@ pub struct CalleeConfig {
 
 /// What limits the retries that Envoy makes of a call. Envoy's policy says whether it makes any.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    default,
+    expecting = "fields such as attempts"
+)]
 pub struct RetryConfig {
     /// The most attempts, 1 to 10.
     pub attempts: u32,
@@ -136,8 +146,21 @@ impl RetryConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It is not the JSON or YAML of a [`FilterConfig`].
-    #[error("filter_config is not what is allowed: {0}")]
-    Json(#[from] serde_json::Error),
+    #[error("{field} is not what is allowed: {source}")]
+    Json {
+        /// The field, such as `callees.payments.retry.attempts`.
+        field: String,
+        /// What is wrong with it. It is part of the text, as nobody prints the causes.
+        source: serde_json::Error,
+    },
+    /// A field that means nothing here.
+    #[error("{field} is given; allowed is none {why}")]
+    Unused {
+        /// The field.
+        field: String,
+        /// For whom it means nothing, and why.
+        why: &'static str,
+    },
     /// It is something else altogether.
     #[error(
         "filter_config is no JSON object; allowed is a google.protobuf.Struct for the dynamic \
@@ -204,15 +227,52 @@ impl FilterConfig {
             Some(b'{') => {}
             Some(_) => return Err(ConfigError::NoObject),
         }
-        Ok(serde_json::from_slice(text)?)
+        let whole = |source| ConfigError::Json { field: "filter_config".to_owned(), source };
+        let mut json = serde_json::Deserializer::from_slice(text);
+        let config = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            // Where the text is broken, the path ends before that.
+            if !error.inner().is_data() {
+                return whole(error.into_inner());
+            }
+            let field = error.path().to_string();
+            ConfigError::Json { field, source: error.into_inner() }
+        })?;
+        json.end().map_err(whole)?;
+        Ok(config)
     }
 
-    /// Which filter this is, if the configuration says. What is left is the same for both filters.
+    /// Checks what a filter of the dynamic module is told.
     ///
     /// # Errors
     ///
-    /// A name of no filter.
-    pub fn take_direction(&mut self) -> Result<Option<Direction>, ConfigError> {
+    /// What only a plugin is told.
+    pub fn for_module(&self) -> Result<(), ConfigError> {
+        match &self.filter {
+            None => Ok(()),
+            Some(_) => {
+                Err(unused("filter", "for the module, whose filters have it in filter_name"))
+            }
+        }
+    }
+
+    /// Which filter a plugin is, if the configuration says. What is left is the same for both filters.
+    ///
+    /// # Errors
+    ///
+    /// A name of no filter, and what a plugin cannot do.
+    pub fn for_plugin(&mut self) -> Result<Option<Direction>, ConfigError> {
+        if self.switch_file.is_some() {
+            let why = "for a plugin, which reads no files: its configuration is its switch";
+            return Err(unused("switch-file", why));
+        }
+        if self.ids != Self::default().ids {
+            return Err(unused("ids", "for a plugin, which finds requests by their token alone"));
+        }
+        let watched = self.callees.iter().find(|(_, callee)| callee.retry.is_some());
+        if let Some((cluster, _)) = watched {
+            let field = format!("callees.{cluster}.retry");
+            return Err(unused(field, "for a plugin, which has no filter of attempts"));
+        }
         let Some(value) = self.filter.take() else { return Ok(None) };
         match value.as_str() {
             "inbound" => Ok(Some(Direction::Inbound)),
@@ -227,6 +287,9 @@ impl FilterConfig {
     pub(crate) fn agent(&self) -> Result<AgentConfig, ConfigError> {
         let mut agent = AgentConfig::new(self.service.as_ref().ok_or(ConfigError::NoService)?);
         agent.mode = self.mode()?;
+        if self.switch_file.as_ref().is_some_and(String::is_empty) {
+            return Err(field("switch-file", "", "the path of a file"));
+        }
         agent.silent_claims = self.silent_claims;
         agent.untrusted_callers = self.untrusted_callers;
         agent.claim_alias = match &self.claim_alias {
@@ -234,6 +297,10 @@ impl FilterConfig {
             Some(alias) => Some(header("claim-alias", alias)?),
         };
         for (cluster, callee) in &self.callees {
+            if let Some(name) = callee.name.as_ref().filter(|name| !AgentConfig::is_name(name)) {
+                let named = format!("callees.{cluster}.name");
+                return Err(field(&named, name, "1 to 128 printable ASCII characters"));
+            }
             let name = callee.name.clone().unwrap_or_else(|| crate::callee::of_cluster(cluster));
             if callee.untrusted {
                 agent.untrusted(&name);
@@ -249,11 +316,8 @@ impl FilterConfig {
     }
 
     fn mode(&self) -> Result<Mode, ConfigError> {
-        parse_mode(&self.mode).ok_or_else(|| ConfigError::Field {
-            field: "mode".to_owned(),
-            value: self.mode.clone(),
-            allowed: "off, observe, enforce, or enforce with a share such as 25%",
-        })
+        const ALLOWED: &str = "off, observe, enforce, or enforce with a share such as 25%";
+        parse_mode(&self.mode).ok_or_else(|| field("mode", &self.mode, ALLOWED))
     }
 
     /// The headers that identify a request.
@@ -269,7 +333,7 @@ fn mode_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
         type Value = String;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("mode: off, observe, enforce, or enforce with a share such as 25%")
+            f.write_str("off, observe, enforce, or enforce with a share such as 25%")
         }
 
         fn visit_str<E>(self, text: &str) -> Result<String, E> {
@@ -286,23 +350,24 @@ fn mode_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     deserializer.deserialize_any(Text)
 }
 
-fn header(field: &str, text: &str) -> Result<HeaderName, ConfigError> {
-    HeaderName::from_bytes(text.as_bytes()).map_err(|_| ConfigError::Field {
-        field: field.to_owned(),
-        value: text.to_owned(),
-        allowed: "the name of a header",
-    })
+fn unused(field: impl Into<String>, why: &'static str) -> ConfigError {
+    ConfigError::Unused { field: field.into(), why }
+}
+
+fn field(field: &str, value: &str, allowed: &'static str) -> ConfigError {
+    ConfigError::Field { field: field.to_owned(), value: value.to_owned(), allowed }
+}
+
+fn header(named: &str, text: &str) -> Result<HeaderName, ConfigError> {
+    let wrong = |_| field(named, text, "the name of a header");
+    HeaderName::from_bytes(text.as_bytes()).map_err(wrong)
 }
 
 fn parse_class(cluster: &str, class: &str) -> Result<EdgeClass, ConfigError> {
     [EdgeClass::FailClose, EdgeClass::FailOpen]
         .into_iter()
         .find(|known| known.as_str() == class)
-        .ok_or_else(|| ConfigError::Field {
-            field: format!("callees.{cluster}.class"),
-            value: class.to_owned(),
-            allowed: "fail-close or fail-open",
-        })
+        .ok_or_else(|| field(&format!("callees.{cluster}.class"), class, "fail-close or fail-open"))
 }
 
 #[cfg(test)]
@@ -330,6 +395,8 @@ mod tests {
             (r#"{"service":"a","claim-alias":"x-request-id"}"#, "claim alias \"x-request-id\" is not a name of a mesh's own; allowed is one such as x-mesh-error-claim".to_owned()),
             (r#"{"service":"a","ids":["a b"]}"#, "ids is \"a b\"; allowed is the name of a header".to_owned()),
             (r#"{"service":"a","callees":{"b":{"class":"open"}}}"#, "callees.b.class is \"open\"; allowed is fail-close or fail-open".to_owned()),
+            (r#"{"service":"a","switch-file":""}"#, "switch-file is \"\"; allowed is the path of a file".to_owned()),
+            (r#"{"service":"a","callees":{"b":{"name":""}}}"#, "callees.b.name is \"\"; allowed is 1 to 128 printable ASCII characters".to_owned()),
             (r#"{"service":"a\tb"}"#, "service name \"a\\tb\" is not 1 to 128 printable ASCII characters".to_owned()),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), message, "{text}");
@@ -337,7 +404,7 @@ mod tests {
         for (text, part) in [
             (
                 r#"{"service":"a","mode":true}"#,
-                "invalid type: boolean `true`, expected mode: off, observe",
+                "mode is not what is allowed: invalid type: boolean `true`, expected off, observe",
             ),
             (
                 r#"{"name":"a"}"#,
@@ -347,11 +414,44 @@ mod tests {
                 r#"{"callees":{"b":{"x":1}}}"#,
                 "unknown field `x`, expected one of `name`, `untrusted`, `class`",
             ),
+            (
+                r#"{"callees":{"outbound|80||b.shop.svc":{"retry":{"attempts":"3"}}}}"#,
+                "callees.outbound|80||b.shop.svc.retry.attempts is not what is allowed: invalid type: \
+                 string \"3\", expected u32",
+            ),
+            (
+                r#"{"callees":{"b":"x"}}"#,
+                "callees.b is not what is allowed: invalid type: string \"x\", expected fields such as class",
+            ),
+            (r#"{"ids":["a",5]}"#, "ids[1] is not what is allowed: invalid type: integer `5`"),
+            (r#"{"service":"a"} x"#, "filter_config is not what is allowed: trailing characters"),
+            (r#"{"service":"a""#, "filter_config is not what is allowed: EOF while parsing"),
             ("service: a", "filter_config is no JSON object; allowed is a google.protobuf.Struct"),
             ("{service: a}", "key must be a string at line 1 column 2"),
         ] {
             let message = read(text).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_means_nothing_to_a_host_is_refused_there() {
+        let read = |text: &str| FilterConfig::parse(text.as_bytes()).unwrap();
+        for (text, plugin, module) in [
+            (r#"{"service":"a","ids":["traceparent","x-request-id"]}"#, "", ""),
+            (r#"{"filter":"inbound"}"#, "", "filter"),
+            (r#"{"filter":"both"}"#, "filter", "filter"),
+            (r#"{"switch-file":"/etc/onus/switch"}"#, "switch-file", ""),
+            (r#"{"ids":["x-mesh-id"]}"#, "ids", ""),
+            (r#"{"callees":{"b":{"retry":{}}}}"#, "callees.b.retry", ""),
+            (r#"{"callees":{"b":{"class":"fail-open"}}}"#, "", ""),
+        ] {
+            let said = |result: Result<(), ConfigError>| {
+                let text = result.err().map(|error| error.to_string()).unwrap_or_default();
+                text.split(" is ").next().unwrap().to_owned()
+            };
+            assert_eq!(said(read(text).for_plugin().map(drop)), plugin, "plugin: {text}");
+            assert_eq!(said(read(text).for_module()), module, "module: {text}");
         }
     }
 

@@ -136,6 +136,14 @@ async fn a_wrong_configuration_is_refused_with_the_field() {
             "unknown field `mod`, expected one of `filter`, `service`, `mode`",
         ),
         (
+            module("inbound", json!({"service": "a", "callees": {"b": {"retry": {"gate": "no"}}}})),
+            "callees.b.retry.gate is not what is allowed: invalid type: string \"no\"",
+        ),
+        (
+            module("inbound", json!({"service": "a", "filter": "outbound"})),
+            "filter is given; allowed is none for the module",
+        ),
+        (
             module("outbound", json!({"service": "a", "mode": "on"})),
             "mode is \"on\"; allowed is off, observe, enforce, or enforce with a share",
         ),
@@ -156,6 +164,10 @@ async fn a_wrong_configuration_of_the_plugin_is_refused_with_the_field() {
         (
             plugin_filter(&json!({"service": "a", "filter": "both"})),
             "filter is \"both\"; allowed is inbound or outbound",
+        ),
+        (
+            plugin_filter(&json!({"service": "a", "switch-file": "/etc/onus/switch"})),
+            "switch-file is given; allowed is none for a plugin, which reads no files",
         ),
     ];
     refuses(&binary, filters).await;

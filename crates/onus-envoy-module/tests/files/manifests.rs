@@ -212,6 +212,7 @@ fn the_manifests_have_the_fields_of_their_apis() {
     assert_eq!(plugin.phase, Phase::Stats, "an earlier one does not see all requests");
     assert_eq!(plugin.matches.len(), 1);
     assert_eq!(plugin.matches[0].mode, WorkloadMode::ClientAndServer);
+    assert_eq!(config(&plugin.plugin_config).for_plugin().unwrap(), None);
     assert_eq!(config(&plugin.plugin_config).mode, "observe");
 
     let filter: EnvoyFilter =
@@ -245,6 +246,6 @@ fn the_manifests_have_the_fields_of_their_apis() {
     let (WasmCode::Image { image: location } | WasmCode::Http { http: location }) = &wasm.code;
     assert!(!location.url.is_empty());
     let gateway = config(&wasm.config);
-    assert_eq!(gateway.clone().take_direction().unwrap(), Some(onus_envoy::Direction::Outbound));
+    assert_eq!(gateway.clone().for_plugin().unwrap(), Some(onus_envoy::Direction::Outbound));
     assert_eq!(gateway.mode, "observe");
 }
