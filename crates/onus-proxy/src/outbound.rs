@@ -72,7 +72,7 @@ impl Callees {
             let routes = callee.routes.clone();
             let layer = layer.procedure(move |head| routes.find(head.uri.path()));
             let service = layer.classify_errors(PoolErrors).layer(pool.clone());
-            for host in &callee.hosts {
+            for host in callee.hosts.iter().chain(&callee.implied_hosts) {
                 callees.by_host.insert(host, service.clone());
             }
             callees.by_name.push(Named { config: callee.clone(), tls, pool });

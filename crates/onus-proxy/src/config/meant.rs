@@ -11,6 +11,7 @@ use onus::{Correlation, Onus, OnusBuilder};
 
 use super::ProxyConfigError;
 use super::analysis::AnalysisFile;
+use super::authorities;
 use super::callee;
 use super::file::{CalleeFile, CalleeTlsFile, ConfigFile, ForwardingFile, ProtocolWord};
 use super::one_or_many::OneOrMany;
@@ -38,7 +39,10 @@ pub(crate) struct CalleeConfig {
     pub(crate) name: String,
     pub(crate) target: Target,
     pub(crate) protocol: Protocol,
+    /// Its name, and the authorities that the file gives it.
     pub(crate) hosts: Vec<String>,
+    /// What its address is called by, where that means no other callee.
+    pub(crate) implied_hosts: Vec<String>,
     pub(crate) routes: Routes,
     pub(crate) listen: Option<SocketAddr>,
     /// The files, and the name of the callee.
@@ -65,7 +69,8 @@ impl ProxyConfig {
         let ids = file.correlation.ids.iter().map(|name| header("correlation.ids", name));
         let correlation = Correlation::new(ids.collect::<Result<Vec<_>, _>>()?);
         let callees = file.callees.iter().map(|(name, callee)| CalleeConfig::new(name, callee));
-        let callees = callees.collect::<Result<Vec<_>, _>>()?;
+        let mut callees = callees.collect::<Result<Vec<_>, _>>()?;
+        authorities::settle(&mut callees)?;
         check_limits(&file)?;
         refuse_itself(&file, &app, &callees)?;
         networks("inbound.forwarding.trusted", &file.inbound.forwarding)?;
@@ -239,14 +244,15 @@ impl CalleeConfig {
         let target = target(&format!("callees.{name}.address"), addresses)?;
         let mut hosts = file.hosts.clone();
         hosts.push(name.to_owned());
-        hosts.extend(addresses.iter().cloned());
+        let mut implied_hosts = addresses.clone();
         if let Target::Name { host, .. } = &target {
-            hosts.push(host.clone());
+            implied_hosts.push(host.clone());
         }
         let (protocol, listen) = (protocol(file.protocol), file.listen);
         let routes = routes(&format!("callees.{name}.routes"), &file.routes)?;
         let tls = file.tls.as_ref().map(|tls| tls_of(name, tls, &target)).transpose()?;
-        Ok(Self { name: name.to_owned(), target, protocol, hosts, routes, listen, tls })
+        let name = name.to_owned();
+        Ok(Self { name, target, protocol, hosts, implied_hosts, routes, listen, tls })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is typed for a proxy, and what is meant by it.
 
 mod analysis;
+mod authorities;
 mod callee;
 mod file;
 mod meant;
