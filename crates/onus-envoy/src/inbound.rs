@@ -151,9 +151,10 @@ impl Serving {
     }
 
     /// How the answer ended. Its end need not have been seen; one whose outcome is still to come, or
-    /// of whose end Envoy says nothing, is taken as given up.
+    /// of whose end Envoy says nothing, is taken as given up. An error is one from its head on: many
+    /// callers hang up once they have read it.
     fn ending(&self, stream: &impl Stream) -> Ending {
-        if self.ended {
+        if self.ended || self.outcome == Outcome::Failed {
             return Ending::Whole;
         }
         if self.outcome == Outcome::Open {

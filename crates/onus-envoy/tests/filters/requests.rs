@@ -28,7 +28,8 @@ fn flags_tell_how_an_answer_ended_whose_end_is_not_shown() {
         (200, Some(CONNECTION_TERMINATION | CALLER_GONE), "1 cancelled"),
         (200, None, "1 cancelled"),
         (500, Some(0), "1 error"),
-        (500, Some(CALLER_GONE), "1 cancelled"),
+        (500, Some(CALLER_GONE), "1 error"),
+        (500, None, "1 error"),
     ] {
         let service = enforcing();
         let Serving { mut filter, mut stream } = Serving::of(&service, &[]);

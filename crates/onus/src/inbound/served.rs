@@ -12,7 +12,8 @@ use crate::scope::{self, Entered};
 
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
-/// Reports how a request ends, exactly once: finished, or cancelled if it is dropped before.
+/// Reports how a request ends, exactly once: finished, or cancelled if it is dropped before its
+/// outcome is certain.
 pub(crate) struct Served {
     /// `None` while the handler runs in its scope, and when the request is over.
     inbound: Option<Inbound>,
@@ -138,8 +139,14 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        if let Some(inbound) = self.inbound.take() {
-            inbound.cancelled(self.now_if_filed(&inbound));
+        match self.outcome {
+            // An error is one from its head on. Many callers hang up once they have read it.
+            Outcome::Failed => self.finished(),
+            Outcome::Open | Outcome::Ok => {
+                if let Some(inbound) = self.inbound.take() {
+                    inbound.cancelled(self.now_if_filed(&inbound));
+                }
+            }
         }
     }
 }

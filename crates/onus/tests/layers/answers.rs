@@ -223,6 +223,26 @@ fn a_caller_that_has_gone_teaches_nothing() {
 }
 
 #[test]
+fn a_caller_that_leaves_behind_the_head_of_an_error_has_read_it() {
+    // [term-3] Many clients hang up once they have read a status, and leave the body.
+    let check = |status, expected| {
+        let ended = paused(async {
+            let onus = Onus::builder("checkout").build().unwrap();
+            let pieces = || Pieces::new([Piece::data("half"), Piece::Hang]);
+            let mut node =
+                serve(&onus, move |_| async move { answer(status).body(pieces()).unwrap() });
+            drop(ask(&mut node, get("/")).await.into_body());
+            (ends(&onus), counted(&onus, "onus_clean_requests_total", &[]))
+        });
+        assert_eq!(ended, expected, "{status}");
+    };
+    check(503, ([0, 1, 0], 1));
+    // What is fine so far may still break.
+    check(200, ([0, 0, 1], 0));
+    check(404, ([0, 0, 1], 0));
+}
+
+#[test]
 fn a_body_that_breaks_makes_the_call_a_failure() {
     // [term-3] [decide-7]
     let check = |pieces: Vec<Piece>, policy: Option<RetryPolicy>, expected: (&str, [u64; 3])| {
