@@ -19,6 +19,10 @@ impl Routes {
     pub(crate) fn new(templates: &[String]) -> Result<Self, BadRoute> {
         let mut router = Router::new();
         for template in templates {
+            // Every path of a request begins so; the router would take it, and never find it.
+            if !template.starts_with('/') {
+                return Err(BadRoute { template: template.clone() });
+            }
             let procedure = Procedure::shared(template.as_str());
             router
                 .insert(template.as_str(), procedure)
@@ -60,5 +64,7 @@ mod tests {
         }
         let twice = ["/pay/{id}", "/pay/{name}"].map(str::to_owned);
         assert_eq!(Routes::new(&twice).unwrap_err().template, "/pay/{name}");
+        let no_path = ["pay/{id}".to_owned()];
+        assert_eq!(Routes::new(&no_path).unwrap_err().template, "pay/{id}");
     }
 }

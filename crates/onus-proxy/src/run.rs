@@ -95,12 +95,18 @@ fn reload(
         }
     };
     if let Err(error) = taken {
-        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        let error = with_causes(&error);
         tracing::warn!(
-            path = %path.display(), %error, cause,
+            path = %path.display(), error,
             "onus: configuration refused; what was in force stays in force"
         );
     }
+}
+
+/// An error and what led to it, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// The configuration file, and what it said last.

@@ -155,11 +155,11 @@ fn what_keeps_it_from_starting_is_told_in_a_line() {
         ),
         (
             no_file.0.to_str().unwrap(),
-            "error: failed to use the configuration: failed to read /nowhere/tls.crt".into(),
+            "error: failed to use the configuration: inbound.tls: read /nowhere/tls.crt: ".into(),
         ),
         (
             no_certificate.0.to_str().unwrap(),
-            "error: failed to use the configuration: failed to".into(),
+            "error: failed to use the configuration: inbound.tls: ".into(),
         ),
         ("/nowhere/onus.yaml", "error: failed to read /nowhere/onus.yaml: ".into()),
     ] {
@@ -178,7 +178,16 @@ fn configurations_are_checked_shown_and_explained() {
     assert_eq!(output(&["config", "validate", good]), (Some(0), String::new(), String::new()));
     let (code, _, stderr) = output(&["config", "validate", bad]);
     assert_eq!(code, Some(1));
-    assert!(stderr.starts_with("error: failed to understand the configuration: "), "{stderr}");
+    assert!(
+        stderr.starts_with("error: failed to understand the configuration: line 1"),
+        "{stderr}"
+    );
+    assert!(stderr.contains(&format!("--> {bad}:1:10")), "{stderr}");
+    let never =
+        File::new("never", &yaml("callees: {b: {address: \"b:80\", retry: {attempts: 11}}}\n"));
+    let (_, _, stderr) = output(&["config", "validate", never.0.to_str().unwrap()]);
+    let told = "retry policy for b: attempts is 11; allowed is 1 to 10\n";
+    assert_eq!(stderr, format!("error: failed to use the configuration: {told}"));
     let (code, shown, _) = output(&["config", "show", good]);
     assert!(code == Some(0) && shown.contains("header-timeout: 10s"), "{shown}");
     let (code, example, _) = output(&["config", "example"]);

@@ -45,11 +45,11 @@ pub enum ProxyConfigError {
     #[error("understand the configuration: {0}")]
     Malformed(String),
     /// A value makes no sense beside the others.
-    #[error("use the configuration: {field} is {value:?}; allowed is {allowed}")]
+    #[error("use the configuration: {field} is {}; allowed is {allowed}", said(value))]
     Value {
         /// The setting, by its path in the file.
         field: String,
-        /// What was typed.
+        /// What was typed; nothing where it is missing.
         value: String,
         /// What would be right.
         allowed: &'static str,
@@ -71,11 +71,12 @@ pub enum ProxyConfigError {
         field: String,
     },
     /// A certificate cannot be used.
-    #[error("use the configuration: failed to {source}")]
+    #[error("use the configuration: {field}")]
     Tls {
         /// The setting, by its path in the file.
         field: String,
         /// What is wrong.
+        #[source]
         source: TlsError,
     },
     /// A file that a setting names cannot be read.
@@ -98,9 +99,38 @@ pub enum ProxyConfigError {
         #[source]
         source: ReportError,
     },
-    /// The agent refuses a value.
-    #[error("use the configuration")]
-    Refused(#[from] ConfigError),
+    /// The agent refuses a value; its text has its cause in it.
+    #[error("use the configuration: {0}")]
+    Refused(ConfigError),
+}
+
+impl From<ConfigError> for ProxyConfigError {
+    fn from(error: ConfigError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl ProxyConfigError {
+    /// What the parser says and shows, behind words of the command that reads it.
+    fn malformed(error: &serde_saphyr::Error) -> Self {
+        let text = error.to_string();
+        Self::Malformed(text.strip_prefix("error: ").unwrap_or(&text).to_owned())
+    }
+
+    /// The parser does not know where its text comes from.
+    fn in_file(mut self, path: &Path) -> Self {
+        if let Self::Malformed(text) = &mut self {
+            *text = text.replacen(NAMELESS, &path.display().to_string(), 1);
+        }
+        self
+    }
+}
+
+/// The parser's name for its text.
+const NAMELESS: &str = "<input>";
+
+fn said(value: &str) -> String {
+    if value.is_empty() { "missing".to_owned() } else { format!("{value:?}") }
 }
 
 impl ConfigFile {
@@ -110,7 +140,7 @@ impl ConfigFile {
     ///
     /// One that cannot be read, or a line that cannot be meant.
     pub fn read(path: &Path, overrides: &Overrides) -> Result<Self, ProxyConfigError> {
-        overrides.read(&Self::text(path)?)
+        overrides.read(&Self::text(path)?).map_err(|error| error.in_file(path))
     }
 
     /// Reads the text of a file, and takes over what variables say.
@@ -129,7 +159,7 @@ impl ConfigFile {
     /// What keeps a proxy from starting with it.
     pub fn explain(path: &Path, overrides: &Overrides) -> Result<String, ProxyConfigError> {
         let text = Self::text(path)?;
-        let file = overrides.read(&text)?;
+        let file = overrides.read(&text).map_err(|error| error.in_file(path))?;
         ProxyConfig::new(file.clone())?;
         Ok(overrides.explain(&file.show()?, &text))
     }
@@ -145,7 +175,7 @@ impl ConfigFile {
     ///
     /// A line that cannot be meant.
     pub fn parse(text: &str) -> Result<Self, ProxyConfigError> {
-        serde_saphyr::from_str(text).map_err(|error| ProxyConfigError::Malformed(error.to_string()))
+        serde_saphyr::from_str(text).map_err(|error| ProxyConfigError::malformed(&error))
     }
 
     /// The file with every default, in YAML.

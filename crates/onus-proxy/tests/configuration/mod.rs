@@ -121,7 +121,14 @@ fn what_makes_no_sense_is_named_with_what_would() {
         ),
         (with("address: b"), "callees.b.address is \"b\"; allowed is one name with a port"),
         (with("address: [b:80, c:80]"), "callees.b.address is \"b:80, c:80\"; allowed is one name"),
-        (with(&format!("{at}retry: {{attempts: 0}}")), "attempts is 0; allowed is 1 to 10"),
+        (
+            with(&format!("{at}retry: {{attempts: 0}}")),
+            "use the configuration: retry policy for b: attempts is 0; allowed is 1 to 10",
+        ),
+        (
+            with(&format!("{at}routes: [\"a/{{x}}\"]")),
+            "callees.b.routes is \"a/{x}\"; allowed is a template such as /pay/{id}",
+        ),
         (
             with(&format!("{at}retry: {{attempts: 2, no-budget: true, budget: {{percent: 1}}}}")),
             "callees.b.retry.no-budget is \"true\"; allowed is one of budget and no-budget",
@@ -134,7 +141,7 @@ fn what_makes_no_sense_is_named_with_what_would() {
         ),
         (
             with(&format!("{at}retries: {{made-by: below}}")),
-            "callees.b.retries.attempts is \"\"; allowed is 2 to 100, or a known layer",
+            "callees.b.retries.attempts is missing; allowed is 2 to 100, or a known layer",
         ),
         (
             with(&format!("{at}routes: [\"/a/{{x}}\", \"/a/{{y}}\"]")),
@@ -172,7 +179,7 @@ fn what_makes_no_sense_is_named_with_what_would() {
         (analysis("ca: /nowhere/ca"), "analysis.ca: /nowhere/ca: "),
         (
             analysis("certificate: /nowhere/crt"),
-            "analysis.key is \"\"; allowed is a certificate and its key, or none of them",
+            "analysis.key is missing; allowed is a certificate and its key, or none of them",
         ),
         (
             analysis("certificate: /nowhere/crt, key: /nowhere/key"),
