@@ -252,6 +252,15 @@ impl AgentConfig {
         self.callees.push(CalleeOption { callee: callee.into(), procedure, says });
     }
 
+    /// Checks everything, as an agent does that is made of it.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be meant, with what would be right.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.check().map(drop)
+    }
+
     /// Checks everything and sorts it by callee.
     pub(crate) fn check(&self) -> Result<Vec<CalleeRules>, ConfigError> {
         if !Self::is_name(&self.service) {

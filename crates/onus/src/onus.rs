@@ -336,6 +336,15 @@ impl OnusBuilder {
         self
     }
 
+    /// Checks everything as [`build`](Self::build) does, and starts and logs nothing.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be meant, with what would be right.
+    pub fn validate(self) -> Result<(), ConfigError> {
+        self.mistake.map_or_else(|| self.config.validate(), Err)
+    }
+
     /// Checks everything and starts; the first log line says what this service will do.
     ///
     /// # Errors

@@ -60,19 +60,22 @@ impl Running {
         Self { child, lines }
     }
 
-    /// Reads lines until one has this in it.
+    /// The first line that has this in it.
     fn says(&mut self, part: &str) -> String {
+        let all = self.until(part);
+        all.lines().last().unwrap_or_default().to_owned()
+    }
+
+    /// The lines up to the first that has this in it.
+    fn until(&mut self, part: &str) -> String {
         let mut all = String::new();
         loop {
-            let mut line = String::new();
-            assert!(
-                self.lines.read_line(&mut line).expect("as the test sets it up") > 0,
-                "{part:?} is not in\n{all}"
-            );
-            if line.contains(part) {
-                return line;
+            let end = all.len();
+            let read = self.lines.read_line(&mut all).expect("as the test sets it up");
+            assert!(read > 0, "{part:?} is not in\n{all}");
+            if all[end..].contains(part) {
+                return all;
             }
-            all.push_str(&line);
         }
     }
 
@@ -126,6 +129,27 @@ fn it_says_where_it_listens_reloads_and_ends_when_it_is_told() {
     proxy.signal(Signal::TERM);
     proxy.says("the proxy drains");
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_log_says_what_is_in_force_and_nothing_of_what_is_not() {
+    let callee = "callees: {pay: {address: \"nobody.invalid:80\"}}\n";
+    let file = File::new("in-force", &yaml(callee));
+    let mut proxy = Running::start(&file);
+    let before = proxy.until("the proxy listens");
+    assert_eq!(before.matches("onus: observing").count(), 1, "{before}");
+    // Nobody has to call it for that.
+    proxy.says("the resolver has no address host=\"nobody.invalid\"");
+
+    let other_port =
+        yaml(&format!("mode: enforce\n{callee}")).replace("127.0.0.1:0", "127.0.0.1:9");
+    std::fs::write(&file.0, other_port).unwrap();
+    let refused = proxy.until("configuration refused");
+    assert!(
+        refused.contains("error=\"use the configuration: another inbound.listen needs a restart\""),
+        "{refused}"
+    );
+    assert!(!refused.contains("onus: enforcing"), "{refused}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl ProxyConfig {
             trusted: tls.client_ca.clone(),
         });
         let config = Self { app, app_protocol, correlation, routes, tls, callees, file };
-        config.onus()?;
+        config.builder()?.validate()?;
         config.server_tls()?;
         config.analysis()?;
         config.callees.iter().try_for_each(|callee| callee.client_tls().map(drop))?;

@@ -148,16 +148,22 @@ impl<B> Endpoints<B> {
         addresses.dedup();
         addresses.truncate(INSTANCES_MAX);
         if !addresses.is_empty() {
+            if resolved.bad.is_some() {
+                tracing::info!(host, "onus: the resolver has addresses again");
+            }
             *resolved = Resolved { good: Some(Instant::now()), bad: None };
             self.take_over(&addresses);
             return Ok(());
         }
-        resolved.bad = Some(Instant::now());
+        let error = found.err().unwrap_or_else(nothing_found);
+        if resolved.bad.replace(Instant::now()).is_none() {
+            tracing::warn!(host, %error, "onus: the resolver has no address");
+        }
         self.lookups_failed.fetch_add(1, Ordering::Relaxed);
         if resolved.good.is_none_or(|good| good.elapsed() > STALE_MAX) {
             self.take_over(&[]);
         }
-        Err(found.err().unwrap_or_else(nothing_found))
+        Err(error)
     }
 
     /// Takes over where the instances are; those that are known keep their connections.
