@@ -126,6 +126,10 @@ impl Admin {
     }
 }
 
+/// What there is, for whoever has come to the wrong place.
+const PLACES: &str = "/metrics, /livez, /readyz, /version, /openapi.json, and /api/v1/edges, now, \
+                      orders, tail, switch and switches";
+
 impl Front for Admin {
     type Body = AdminBody;
 
@@ -152,11 +156,13 @@ impl Front for Admin {
                 self.tail(request.uri().query().unwrap_or_default())
             }
             "/version" if is_get => json(&Version { version: env!("CARGO_PKG_VERSION") }),
-            "/api/v1/switches" | "/livez" | "/readyz" | "/metrics" | "/api/v1/edges"
-            | "/api/v1/tail" | "/version" => {
-                problem(StatusCode::METHOD_NOT_ALLOWED, "another method is meant")
+            "/api/v1/switches" => problem(StatusCode::METHOD_NOT_ALLOWED, "allowed is POST"),
+            "/livez" | "/readyz" | "/metrics" | "/api/v1/edges" | "/api/v1/tail" | "/version" => {
+                problem(StatusCode::METHOD_NOT_ALLOWED, "allowed is GET")
             }
-            path => problem(StatusCode::NOT_FOUND, &format!("nothing is at {path}")),
+            path => {
+                problem(StatusCode::NOT_FOUND, &format!("nothing is at {path}; there are {PLACES}"))
+            }
         })
     }
 }

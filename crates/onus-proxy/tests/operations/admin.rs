@@ -65,19 +65,25 @@ async fn it_tells_health_edges_and_metrics() {
 async fn what_it_does_not_know_is_a_problem() {
     let stub = lines(|line| line.stays()).await;
     let proxy = between(stub.address, &[stub.address], "").await;
-    for (request, status) in [
-        ("GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n", 404),
-        ("POST /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n", 405),
-        ("GET /api/v1/switches HTTP/1.1\r\nhost: a\r\n\r\n", 405),
-        ("POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nmode: off", 415),
+    for (request, status, says) in [
+        ("GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n", 404, "there are /metrics"),
+        ("POST /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n", 405, "allowed is GET"),
+        ("GET /api/v1/switches HTTP/1.1\r\nhost: a\r\n\r\n", 405, "allowed is POST"),
+        (
+            "POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nmode: off",
+            415,
+            "application/yaml",
+        ),
         (
             "POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-type: application/yaml\r\n\
              content-length: 10\r\n\r\nmode: loud",
             400,
+            "allowed is off, observe",
         ),
     ] {
         let (got, kind, text) = ask(proxy.admin(), request).await;
         assert_eq!((got, &*kind), (status, "application/problem+json"), "{request} {text}");
+        assert!(text.contains(says), "{request} {text}");
     }
     assert_eq!(proxy.onus().mode(), onus::Mode::ENFORCE);
     let off = "POST /api/v1/switches HTTP/1.1\r\nhost: a\r\ncontent-type: application/yaml\r\n\
