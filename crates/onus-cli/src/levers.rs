@@ -71,7 +71,7 @@ fn throw(lever: &LeverOptions, order: &Ordered) -> anyhow::Result<()> {
     let Ordered { service, mode, mode_seconds, shield_seconds, done } = order;
     let (mode, mode_seconds) = (mode.map(str::to_owned), *mode_seconds);
     let shield_seconds = *shield_seconds;
-    let [who, why] = [&lever.who, &lever.reason].map(|text| text.clone().unwrap_or_default());
+    let (who, why) = (lever.who.clone(), lever.reason.clone().unwrap_or_default());
     block_on(async {
         if !lever.agents.is_empty() {
             let service = Some(service.clone());

@@ -196,8 +196,9 @@ pub(crate) struct LeverOptions {
     pub(crate) reason: Option<String>,
 
     /// Who says so
-    #[arg(long, value_name = "NAME", env = "USER", required_unless_present = "list")]
-    pub(crate) who: Option<String>,
+    // Where an incident is fought from a container, nobody has set USER.
+    #[arg(long, value_name = "NAME", env = "USER", default_value = "unknown")]
+    pub(crate) who: String,
 
     /// Show the shields and modes that are in force, and until when
     #[arg(long, conflicts_with = "reason")]

@@ -62,7 +62,7 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
     succeeds(&server.onus(&["shield", "checkout", "--down", "--reason", "over", "--who", "alice"]));
     until("the shield is down", async || shield_left(&checkout).is_zero()).await;
 
-    let output = server.onus(&["shield", "ledger", "--end", "--reason", "typed", "--who", "bob"]);
+    let output = server.onus(&["shield", "ledger", "--end", "--reason", "typed"]);
     let note = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(note.contains("note: no process of ledger has reported"), "{note}");
 
@@ -78,6 +78,10 @@ async fn orders_reach_the_services_within_seconds_and_are_written_down() {
     let set = |subject| (Some("order-set"), Some(subject));
     assert_eq!(said, [set("checkout"), set("*"), set("*"), set("checkout"), set("ledger")]);
     assert!(text.contains("incident 42") && text.contains("bob"), "{text}");
+    assert!(
+        text.contains("unknown"),
+        "who does not say a name is written down all the same: {text}"
+    );
     for (arguments, status, says) in [
         (&["off", "--reason", "x", "--who", "y"][..], 2, "say one service, or --all"),
         (&["shield", "a", "--for", "25h", "--reason", "x", "--who", "y"], 2, "1s to 24h"),

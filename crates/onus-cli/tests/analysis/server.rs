@@ -123,7 +123,8 @@ impl Server {
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
-    command.env_remove("RUST_LOG").env("COLUMNS", "200").args(arguments);
+    // As in a container, where nobody has set USER.
+    command.env_remove("RUST_LOG").env_remove("USER").env("COLUMNS", "200").args(arguments);
     command
 }
 
