@@ -41,7 +41,7 @@ impl fmt::Display for Measurement {
         let rule = self.rule();
         let Some(ratio) = self.ratio() else {
             return match rule {
-                Rule::NoFailures => write!(f, "the callee has not failed"),
+                Rule::NoFailures => write!(f, "the callee has failed in no finished minute"),
                 Rule::NoneUsable
                 | Rule::TooFew
                 | Rule::Between
@@ -189,7 +189,10 @@ mod tests {
         // [class-11]
         use MeasuredClass::{FailClose, FailOpen, NoData, Unknown};
         for (measurement, expected) in [
-            (measured(NoData, 0.0, 0.0, 59), "no-data for 59 s: the callee has not failed"),
+            (
+                measured(NoData, 0.0, 0.0, 59),
+                "no-data for 59 s: the callee has failed in no finished minute",
+            ),
             (
                 measured(Unknown, 0.0, 0.0, 120),
                 "unknown for 2 min: the callee has failed, but no failure was usable",
@@ -258,7 +261,7 @@ mod tests {
                 Annotation,
                 none,
                 "fail-close, declared by the caller's code; measured no-data for 0 s: ",
-                "the callee has not failed",
+                "the callee has failed in no finished minute",
             ),
         ] {
             let text = ClassFinding { class, by, measured }.to_string();

@@ -61,7 +61,7 @@ impl Measurement {
 /// Why a measured class is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// No-data: the callee has not failed.
+    /// No-data: the callee has failed in no finished minute.
     NoFailures,
     /// Unknown: the callee failed, but never alone in a minute in which learning was not frozen.
     NoneUsable,
