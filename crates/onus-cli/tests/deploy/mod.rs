@@ -52,6 +52,33 @@ fn the_configuration_in_the_manifests_can_be_used() {
 }
 
 #[test]
+fn what_the_analysis_section_names_is_mounted() {
+    let manifests = fs::read_to_string(root().join("deploy/kubernetes.yaml")).unwrap();
+    let mounts = manifests.split("mountPath: ").skip(1);
+    let mounts: Vec<_> = mounts.filter_map(|rest| rest.split([',', '}']).next()).collect();
+    let config = configured();
+    let (_, section) = config.split_once("# analysis:\n").unwrap();
+    let section: String = section
+        .lines()
+        .map_while(|line| line.strip_prefix("# "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let files: Vec<_> = section.lines().filter_map(|line| line.split_once(": /")).collect();
+    assert_eq!(files.len(), 3, "{section}");
+    for (setting, path) in files {
+        let folder = format!("/{}", path.rsplit_once('/').unwrap().0);
+        assert!(mounts.contains(&&*folder), "{setting} is in {folder}, and mounted are {mounts:?}");
+    }
+    // It is understood up to the files, which are not here.
+    let path = std::env::temp_dir().join(format!("onus-analysis-{}.yaml", std::process::id()));
+    fs::write(&path, format!("{config}analysis:\n{section}")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onus"));
+    let said = complaints(command.args(["config", "validate"]).arg(&path));
+    fs::remove_file(path).unwrap();
+    assert!(said.contains("/etc/onus-analysis/"), "{said}");
+}
+
+#[test]
 fn the_unit_is_one_for_systemd() {
     let Some(analyze) = tool("systemd-analyze", "the_unit_is_one_for_systemd") else { return };
     let unit = fs::read_to_string(root().join("deploy/onus-proxy.service")).unwrap();
