@@ -32,6 +32,7 @@ impl AnalysisConfig {
     /// What is wrong with it, where, and what would be right.
     pub fn of(file: AnalysisFile, path: &Path) -> Result<Self, ConfigError> {
         let checked = Checked { path };
+        checked.guarded(&file)?;
         let tls = file.tls.map(|TlsFile { certificate, key, client_authorities }| TlsFiles {
             certificate,
             key,
@@ -60,6 +61,19 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
+    /// Refuses what a server refuses when it is to listen, while nobody needs it yet.
+    fn guarded(&self, file: &AnalysisFile) -> Result<(), ConfigError> {
+        if file.open || !file.grants.is_empty() || file.listen.ip().is_loopback() {
+            return Ok(());
+        }
+        let message = format!(
+            "listen is {}, which is no address of loopback, and there are no `grants`; add grants, \
+             or say `open: true`",
+            file.listen
+        );
+        Err(ConfigError::Text { path: self.path.to_owned(), message })
+    }
+
     fn limits(&self, typed: &LimitsFile) -> Result<Limits, ConfigError> {
         let (windows, silent) = (typed.windows, typed.silent_edges);
         let year = 366 * DAY;
@@ -169,7 +183,7 @@ mod tests {
         let config = read("data: /var/lib/onus").unwrap();
         assert_eq!(config.listen.to_string(), "127.0.0.1:7480");
         assert_eq!(config.limits, Limits::default());
-        let text = "data: x\nlisten: 0.0.0.0:0\nminute: 5s\nlimits:\n  edges: 7\n  windows: 2d\n";
+        let text = "data: x\nopen: true\nlisten: 0.0.0.0:0\nminute: 5s\nlimits:\n  edges: 7\n  windows: 2d\n";
         let config = read(text).unwrap();
         assert_eq!(config.listen.port(), 0);
         assert_eq!((config.minute.as_secs(), config.limits.edges), (5, 7));
@@ -183,6 +197,10 @@ mod tests {
             ("listen: 127.0.0.1:0\n", "onus.yaml:1:1: missing field `data`"),
             ("data: x\nport: 1\n", "onus.yaml:2:1: unknown field `port`"),
             ("data: x\nlisten: here\n", "onus.yaml:2:9: invalid socket address"),
+            (
+                "data: x\nlisten: 0.0.0.0:1\n",
+                "onus.yaml: listen is 0.0.0.0:1, which is no address of loopback",
+            ),
             ("data: x\nminute: 2w\n", "onus.yaml:2:9: \"2w\" is no span of time; one like 10s"),
             ("data: x\nminute: 100ms\n", "onus.yaml:2:9: minute is 100ms; allowed is 1s to 1h"),
             (

@@ -31,6 +31,11 @@ fn a_configuration_is_checked_shown_and_explained() {
     let output = onus(&["analysis", "--config", &bad]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stderr), says);
+    fs::write(path("unguarded"), "data: x\nlisten: 0.0.0.0:7480\n").expect("it is written");
+    let (code, _, unguarded) = config(&["validate", &path("unguarded")]);
+    let says = "listen is 0.0.0.0:7480, which is no address of loopback, and there are no `grants`; \
+                add grants, or say `open: true`";
+    assert!(code == Some(1) && unguarded.contains(says), "{unguarded}");
     let (code, _, missing) = config(&["validate", &path("nothing")]);
     assert!(code == Some(1) && missing.contains("No such file"), "{missing}");
 }
