@@ -97,18 +97,21 @@ pub(crate) async fn serve<F: Front>(
 ) {
     // Without it a small answer waits for an acknowledgement; slower, not wrong.
     let _ = stream.set_nodelay(true);
-    let wait = server.limits.idle_timeout;
-    let client = Client { front, server, counts, stage };
+    let mut client = Client { front, server, counts, stage };
+    if !client.speaks(&stream).await {
+        return;
+    }
     // What waits for its first byte, and HTTP/1.1 without TLS, are many: each of the others has
     // memory of its own, which these do not pay for.
     if let Some(tls) = client.server.tls.clone() {
         Box::pin(client.serve_tls(stream, &tls)).await;
-    } else if let Ok(Ok(is_http2)) = timeout(wait, begins_with_http2(&stream)).await {
-        if is_http2 {
-            Box::pin(client.serve_http2(stream)).await;
-        } else {
-            client.serve_http1(stream).await;
-        }
+        return;
+    }
+    match timeout(client.limits().header_timeout, begins_with_http2(&stream)).await {
+        Ok(Ok(true)) => Box::pin(client.serve_http2(stream)).await,
+        Ok(Ok(false)) => client.serve_http1(stream).await,
+        Ok(Err(_)) => {}
+        Err(_) => client.is_slow(),
     }
 }
 
@@ -121,6 +124,19 @@ struct Client<F> {
 }
 
 impl<F: Front> Client<F> {
+    /// Whether something comes of the client, in time and before the proxy drains.
+    async fn speaks(&mut self, stream: &TcpStream) -> bool {
+        let limits = self.limits();
+        // A client by TLS speaks first, so its handshake has begun.
+        let wait = if self.server.has_tls() { limits.header_timeout } else { limits.idle_timeout };
+        let mut first = [0];
+        tokio::select! {
+            biased;
+            spoken = timeout(wait, stream.peek(&mut first)) => matches!(spoken, Ok(Ok(1))),
+            () = drains(&mut self.stage) => false,
+        }
+    }
+
     async fn serve_tls(self, stream: TcpStream, tls: &ServerTls) {
         let accept = TlsAcceptor::from(tls.config()).accept(stream);
         match timeout(self.server.limits.header_timeout, accept).await {
@@ -147,7 +163,7 @@ impl<F: Front> Client<F> {
             return;
         }
         connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
+        self.ends(connection, &activity).await;
     }
 
     async fn serve_http2<S>(mut self, stream: S)
@@ -164,7 +180,7 @@ impl<F: Front> Client<F> {
             return;
         }
         connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
+        self.ends(connection, &activity).await;
     }
 
     /// Runs a connection until it ends, the proxy drains, or it does nothing for too long, and says
@@ -192,11 +208,29 @@ impl<F: Front> Client<F> {
                 true
             }
             First::Aside(Some(Lapse::SlowHead)) => {
-                self.counts.slow.fetch_add(1, Ordering::Relaxed);
+                self.is_slow();
                 true
             }
             First::Aside(Some(Lapse::Idle) | None) => false,
         }
+    }
+
+    /// Runs a connection that was told to end until what is under way is answered. Who then does not
+    /// let go of it, as a client that is gone without a word, is cut off.
+    async fn ends<C: Future<Output = hyper::Result<()>>>(
+        &self,
+        connection: Pin<&mut C>,
+        activity: &Activity,
+    ) {
+        let limit = self.limits().header_timeout;
+        let lapses = activity.lapses(None, limit.div_f64(LOOKS), limit);
+        // How it ends is seen by its client.
+        let _ = beside::until(connection, lapses).await;
+    }
+
+    /// A head did not come in time.
+    fn is_slow(&self) {
+        self.counts.slow.fetch_add(1, Ordering::Relaxed);
     }
 
     fn limits(&self) -> ServerLimits {

@@ -4,8 +4,9 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -170,16 +171,26 @@ const SMALL: usize = 1024;
 /// Whether a client begins with HTTP/2; nothing of what it sends is taken.
 pub(crate) async fn begins_with_http2(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; PREFACE.len()];
+    let mut pause = PAUSE;
     loop {
         let read = stream.peek(&mut first).await?;
         let begins = PREFACE.starts_with(&first[..read]);
         if read == 0 || !begins || read == PREFACE.len() {
             return Ok(read > 0 && begins);
         }
-        // A client that sends byte by byte; few do, and they are not in a hurry.
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        // What ends there is no preface.
+        if stream.ready(Interest::READABLE).await?.is_read_closed() {
+            return Ok(false);
+        }
+        // A client that sends byte by byte. Few do, and those that do on purpose are not to keep the
+        // thread busy.
+        tokio::time::sleep(pause).await;
+        pause *= 2;
     }
 }
+
+/// How long a client that sends byte by byte is waited for at first.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// As much of the preface as tells it from every method.
 const PREFACE: &[u8; 4] = b"PRI ";

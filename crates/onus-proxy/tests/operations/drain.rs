@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::admin::get;
-use crate::cast::{Line, between, lines};
+use crate::cast::{Line, between, lines, proxy};
 
 #[tokio::test]
 async fn what_is_under_way_is_answered_and_the_application_goes_on_calling() {
@@ -75,6 +75,33 @@ async fn a_sidecar_that_ends_alone_does_not_wait_for_its_limit() {
     let mut idle = Line::to(proxy.outbound()).await;
     idle.say("GET / HTTP/1.1\r\nhost: nobody\r\n\r\n").await;
     assert_eq!(idle.head().await.unwrap().status(), 404);
+    let drained = timeout(Duration::from_secs(10), proxy.drain()).await;
+    assert!(drained.expect("the limit is 25 s"), "nothing was cut off");
+}
+
+#[tokio::test]
+async fn clients_that_say_nothing_or_half_of_it_hold_up_nobody() {
+    let app = lines(|line| line.stays()).await;
+    let address = app.address;
+    let proxy = proxy(&format!(
+        "service: checkout\ninbound: {{listen: \"127.0.0.1:0\", app: \"{address}\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n\
+         limits: {{header-timeout: 100ms, idle-timeout: 1h}}\n"
+    ))
+    .await;
+    let mut held = Vec::new();
+    for said in ["", "P", "GET / HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut line = Line::to(proxy.inbound()).await;
+        line.say(said).await;
+        held.push(line);
+    }
+    let accepted = async {
+        let text = "onus_proxy_connections{listener=\"inbound\"} 4";
+        while !get(proxy.admin(), "/metrics").await.2.contains(text) {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), accepted).await.expect("all of them are accepted");
     let drained = timeout(Duration::from_secs(10), proxy.drain()).await;
     assert!(drained.expect("the limit is 25 s"), "nothing was cut off");
 }

@@ -60,6 +60,50 @@ async fn a_connection_without_a_request_is_closed() {
 }
 
 #[tokio::test]
+async fn a_connection_that_stops_in_its_first_bytes_is_cut_off() {
+    let stub = stub().await;
+    let proxy = proxy(&limited(stub.address, "header-timeout: 100ms, idle-timeout: 1h")).await;
+    let mut line = Line::to(proxy.inbound()).await;
+    line.say("PR").await;
+    assert_eq!(line.drain().await, "");
+    // What began like a preface may still be another method.
+    let mut line = Line::to(proxy.inbound()).await;
+    line.say("P").await;
+    line.say("OST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n").await;
+    assert_eq!(line.head().await.unwrap().status(), 200);
+    let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
+    let slow = "onus_proxy_slow_heads_total{listener=\"inbound\"} 1";
+    assert!(metrics.contains(slow), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_client_that_is_gone_after_its_first_bytes_leaves_nothing() {
+    let stub = stub().await;
+    let proxy = proxy(&limited(stub.address, "header-timeout: 1h, idle-timeout: 1h")).await;
+    let mut line = Line::to(proxy.inbound()).await;
+    line.say("PRI").await;
+    line.half_close().await;
+    assert_eq!(line.drain().await, "", "it is closed long before an hour");
+}
+
+#[tokio::test]
+async fn a_connection_of_http2_whose_client_is_gone_is_closed() {
+    const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let stub = stub().await;
+    let limits = "header-timeout: 100ms, idle-timeout: 200ms";
+    let proxy = proxy(&limited(stub.address, limits)).await;
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // The head of a request that does not end, after which only its rest may come.
+    let half = [0, 0, 1, 1, 1, 0, 0, 0, 1, 0x82];
+    for frames in [&[][..], &settings, &[&settings[..], &half].concat()] {
+        let mut line = Line::to(proxy.inbound()).await;
+        line.say([PREFACE.as_bytes(), frames].concat()).await;
+        // Settings, PING and GOAWAY come, of which this client answers nothing.
+        assert!(!line.drain().await.is_empty(), "after {frames:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_may_take_longer_than_an_idle_connection() {
     let stub = lines(|mut line| async move {
         line.request().await;
