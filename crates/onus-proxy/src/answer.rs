@@ -28,6 +28,19 @@ impl OwnError {
         Self::new(StatusCode::BAD_REQUEST, INTERNAL, "http_request_error", detail.to_owned())
     }
 
+    /// The head of the request has too many fields.
+    pub(crate) fn large() -> Self {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        let detail = "the request has too many header fields".to_owned();
+        Self::new(status, INTERNAL, "http_request_error", detail)
+    }
+
+    /// The answer of a callee cannot be meant.
+    pub(crate) fn meaningless(detail: &str) -> Self {
+        let detail = detail.to_owned();
+        Self::new(StatusCode::BAD_GATEWAY, UNAVAILABLE, "http_protocol_error", detail)
+    }
+
     /// The application has as many requests as it is given.
     pub(crate) fn too_many() -> Self {
         let detail = "too many requests are under way".to_owned();

@@ -4,6 +4,7 @@ use http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
 use crate::answer::{OwnError, is_grpc};
+use crate::hop;
 use crate::hosts::Hosts;
 use crate::passing::Passing;
 use crate::pool::{to_http1, to_http2};
@@ -17,8 +18,9 @@ use crate::request::refuse_ambiguous;
 /// Where something is left in it that it must not have.
 pub fn request(text: &[u8]) -> bool {
     let Some(mut request) = parsed(text) else { return false };
-    if let Err(error) = refuse_ambiguous(&request) {
-        let _ = error.answer::<()>(is_grpc(request.headers()));
+    hop::strip_named(request.headers_mut());
+    if let Err(refused) = refuse_ambiguous(&request, 100) {
+        let _ = refused.error.answer::<()>(is_grpc(request.headers()));
         return false;
     }
     let mut hosts = Hosts::default();
@@ -36,16 +38,17 @@ pub fn request(text: &[u8]) -> bool {
         assert!(!request.headers().contains_key(CONNECTION), "{request:?}");
     }
     assert!(!request.headers().contains_key(TRANSFER_ENCODING), "{request:?}");
+    let address = ([127, 0, 0, 1], 80).into();
     let mut second = copy(&request);
-    to_http1(&mut request);
+    to_http1(&mut request, address);
     if request.method() != Method::CONNECT {
         assert!(request.uri().authority().is_none(), "{request:?}");
-        assert!(request.headers().get_all(HOST).iter().count() <= 1, "{request:?}");
+        assert!(request.headers().get_all(HOST).iter().count() == 1, "{request:?}");
     }
-    to_http2(&mut second, ([127, 0, 0, 1], 80).into());
+    to_http2(&mut second, address);
     assert!(second.uri().authority().is_some(), "{second:?}");
     assert!(!second.headers().contains_key(HOST), "{second:?}");
-    to_http1(&mut second);
+    to_http1(&mut second, address);
     true
 }
 

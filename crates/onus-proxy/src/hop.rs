@@ -4,6 +4,40 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const UPGRADE: HeaderValue = HeaderValue::from_static("upgrade");
+
+/// Takes out what `connection` names, and of `connection` itself all but that an upgrade is asked for:
+/// before anything is written into a request that a client could name there.
+pub(crate) fn strip_named(headers: &mut HeaderMap) {
+    if headers.contains_key(header::CONNECTION) {
+        strip_those_named(headers);
+    }
+}
+
+#[cold]
+fn strip_those_named(headers: &mut HeaderMap) {
+    let mut upgrades = false;
+    for name in named(headers) {
+        match name {
+            header::UPGRADE => upgrades = true,
+            name => drop(headers.remove(name)),
+        }
+    }
+    headers.remove(header::CONNECTION);
+    if upgrades {
+        headers.insert(header::CONNECTION, UPGRADE);
+    }
+}
+
+/// What `connection` names, but for what is not for the connection whoever names it.
+fn named(headers: &HeaderMap) -> Vec<HeaderName> {
+    let lines = headers.get_all(header::CONNECTION).iter();
+    lines
+        .flat_map(|line| line.as_bytes().split(|&byte| byte == b','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        .filter(|name| *name != header::TE && *name != header::HOST)
+        .collect()
+}
 
 /// Takes out the fields of the connection, those that `connection` names included (RFC 9110,
 /// section 7.6.1). `te: trailers` stays: gRPC asks for it, and trailers are passed on.
@@ -24,21 +58,18 @@ pub(crate) fn strip_but_upgrade(headers: &mut HeaderMap) {
     strip(headers);
     if let Some(upgrade) = upgrade {
         headers.insert(header::UPGRADE, upgrade);
-        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::CONNECTION, UPGRADE);
     }
 }
 
 #[cold]
 fn strip_some(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .flat_map(|line| line.as_bytes().split(|&byte| byte == b','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        .filter(|name| name != header::TE)
-        .collect();
-    for name in named {
+    for name in named(headers) {
         headers.remove(name);
+    }
+    // Chunks say how long a body is, whatever stands beside them (RFC 9112, section 6.3).
+    if headers.contains_key(header::TRANSFER_ENCODING) {
+        headers.remove(header::CONTENT_LENGTH);
     }
     for name in [
         header::CONNECTION,
@@ -73,17 +104,34 @@ fn is_of_connection(name: &HeaderName) -> bool {
 mod tests {
     use super::*;
 
+    fn map(lines: &[(&str, &str)]) -> HeaderMap {
+        let parsed = |name: &str| name.parse::<HeaderName>().expect("a name");
+        let line = |(name, value): &(&str, &str)| (parsed(name), value.parse().expect("a value"));
+        lines.iter().map(line).collect()
+    }
+
+    #[test]
+    fn what_a_client_names_goes_before_anything_is_written() {
+        fn check(before: &[(&str, &str)], after: &[(&str, &str)]) {
+            let mut headers = map(before);
+            strip_named(&mut headers);
+            assert_eq!(headers, map(after), "{before:?}");
+        }
+        check(&[("upgrade", "websocket")], &[("upgrade", "websocket")]);
+        check(&[("connection", "x, Via"), ("x", "1"), ("via", "1.1 a")], &[]);
+        check(
+            &[("connection", "host, te"), ("host", "b"), ("te", "x")],
+            &[("host", "b"), ("te", "x")],
+        );
+        check(
+            &[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")],
+            &[("connection", "upgrade"), ("upgrade", "websocket")],
+        );
+    }
+
     #[test]
     fn fields_of_the_connection_go_and_all_others_stay() {
         fn check(before: &[(&str, &str)], after: &[(&str, &str)]) {
-            let map = |lines: &[(&str, &str)]| -> HeaderMap {
-                lines
-                    .iter()
-                    .map(|(name, value)| {
-                        (name.parse::<HeaderName>().unwrap(), value.parse().unwrap())
-                    })
-                    .collect()
-            };
             let mut headers = map(before);
             strip(&mut headers);
             assert_eq!(headers, map(after), "{before:?}");
@@ -99,6 +147,8 @@ mod tests {
         check(&[("transfer-encoding", "chunked"), ("proxy-connection", "close")], &[]);
         check(&[("upgrade", "websocket"), ("connection", "upgrade")], &[]);
         check(&[("connection", "a b, , x"), ("x", "1")], &[]);
+        check(&[("connection", "host"), ("host", "b")], &[("host", "b")]);
+        check(&[("transfer-encoding", "chunked"), ("content-length", "3")], &[]);
     }
 
     #[test]

@@ -16,9 +16,10 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
-use crate::client_error::ClientError;
 use crate::forwarding::{Forwarder, Forwarding, Looped};
+use crate::hop;
 use crate::listener::Front;
+use crate::outbound::ONUS_CALLEE;
 use crate::passing::Passing;
 use crate::pool::PoolBody;
 use crate::proxy::State;
@@ -56,6 +57,9 @@ impl Front for Inbound {
         mut self,
         mut request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Self::Body>, Infallible>> + Send {
+        hop::strip_named(request.headers_mut());
+        // A word of the application to this sidecar, which no stranger has for it.
+        request.headers_mut().remove(ONUS_CALLEE);
         if let Some(forwarder) = &self.forwarder
             && let Err(looped) = forwarder.pass(&mut request)
         {
@@ -90,9 +94,9 @@ async fn ask(
     mut request: Box<Request<Incoming>>,
 ) -> Result<Response<AnswerBody<PoolBody<Incoming>>>, Infallible> {
     let grpc = is_grpc(request.headers());
-    if let Err(error) = refuse_ambiguous(&request) {
-        state.inbound.client_errors.count(ClientError::Ambiguous);
-        return Ok(error.answer(grpc));
+    if let Err(refused) = refuse_ambiguous(&request, state.fields_max) {
+        state.inbound.client_errors.count(refused.what);
+        return Ok(refused.error.answer(grpc));
     }
     if request.extensions().get::<Looped>().is_some() {
         return Ok(OwnError::looped().answer(grpc));
@@ -103,8 +107,10 @@ async fn ask(
     let passing = Passing::through(&mut request);
     Ok(match state.app.clone().send(request, Attempt::FIRST, None).await {
         Ok(mut response) => {
-            passing.back(&mut response, &state.tunnels);
-            response.map(|body| AnswerBody::Callee { body })
+            match passing.back(&mut response, &state.tunnels, &state.inbound.connections) {
+                Ok(()) => response.map(|body| AnswerBody::Callee { body }),
+                Err(error) => error.answer(grpc),
+            }
         }
         Err(error) => OwnError::from(&error).answer(grpc),
     })

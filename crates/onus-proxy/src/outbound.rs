@@ -14,9 +14,9 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
-use crate::client_error::ClientError;
 use crate::config::{CalleeConfig, ProxyConfig, ProxyConfigError};
 use crate::forwarding::{Forwarder, Forwarding};
+use crate::hop;
 use crate::hosts::Hosts;
 use crate::listener::Front;
 use crate::passing::Passing;
@@ -165,10 +165,11 @@ impl Front for Outbound {
         self,
         mut request: Request<Incoming>,
     ) -> Result<Response<Self::Body>, Infallible> {
+        hop::strip_named(request.headers_mut());
         let grpc = is_grpc(request.headers());
-        if let Err(error) = refuse_ambiguous(&request) {
-            self.state.outbound.client_errors.count(ClientError::Ambiguous);
-            return Ok(error.answer(grpc));
+        if let Err(refused) = refuse_ambiguous(&request, self.state.fields_max) {
+            self.state.outbound.client_errors.count(refused.what);
+            return Ok(refused.error.answer(grpc));
         }
         if let Some(forwarder) = &self.forwarder
             && forwarder.pass(&mut request).is_err()
@@ -185,12 +186,16 @@ impl Front for Outbound {
                 if let Some(forwarder) = &self.forwarder {
                     forwarder.back(&mut response);
                 }
-                passing.back(&mut response, &self.state.tunnels);
-                response.map(|body| AnswerBody::Callee { body })
+                let state = &self.state;
+                match passing.back(&mut response, &state.tunnels, &state.outbound.connections) {
+                    Ok(()) => response.map(|body| AnswerBody::Callee { body }),
+                    Err(error) => error.answer(grpc),
+                }
             }
             Err(error) => OwnError::from(&error).answer(grpc),
         })
     }
 }
 
-const ONUS_CALLEE: HeaderName = HeaderName::from_static("onus-callee");
+/// By which the application names a callee.
+pub(crate) const ONUS_CALLEE: HeaderName = HeaderName::from_static("onus-callee");

@@ -4,6 +4,7 @@ use http::header::SEC_WEBSOCKET_ACCEPT;
 use http::{Method, Request, Response, StatusCode};
 use hyper::ext::Protocol;
 
+use crate::answer::OwnError;
 use crate::busy::Busy;
 use crate::hop;
 use crate::tunnel::Tunnel;
@@ -33,10 +34,19 @@ impl Passing {
         Self { tunnel, is_connect, is_extended }
     }
 
-    /// Makes its answer ready for the connection that it came from.
-    pub(crate) fn back<R>(self, response: &mut Response<R>, tunnels: &Busy) {
-        if let Some(tunnel) = self.tunnel {
-            tunnel.open(self.is_connect, response, tunnels);
+    /// Makes its answer ready for the connection that it came from, which is one of `connections`.
+    pub(crate) fn back<R>(
+        self,
+        response: &mut Response<R>,
+        tunnels: &Busy,
+        connections: &Busy,
+    ) -> Result<(), OwnError> {
+        match self.tunnel {
+            Some(tunnel) => tunnel.open(self.is_connect, response, [tunnels, connections]),
+            None if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                return Err(OwnError::meaningless("the callee switches protocols unasked"));
+            }
+            None => {}
         }
         if self.is_extended && response.status() == StatusCode::SWITCHING_PROTOCOLS {
             // Of a callee that was asked over HTTP/1.1; over HTTP/2 a tunnel begins with success.
@@ -48,5 +58,6 @@ impl Passing {
         } else {
             hop::strip(response.headers_mut());
         }
+        Ok(())
     }
 }

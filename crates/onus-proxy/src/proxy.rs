@@ -47,6 +47,8 @@ pub(crate) struct State {
     /// Where calls of the application come in.
     calls: Arc<[SocketAddr]>,
     pub(crate) app: Pool<Incoming>,
+    /// Header fields of a request.
+    pub(crate) fields_max: usize,
     pub(crate) inbound: Arc<ListenerCounts>,
     pub(crate) outbound: Arc<ListenerCounts>,
     pub(crate) tunnels: Busy,
@@ -142,6 +144,7 @@ impl Proxy {
             onus,
             log,
             app,
+            fields_max: config.server_limits().headers,
             inbound: Arc::default(),
             outbound: Arc::default(),
             tunnels: Busy::default(),

@@ -1,7 +1,7 @@
 //! Connections that stop being HTTP: WebSocket and other upgrades, and CONNECT.
 
 use http::header::{CONNECTION, HeaderValue, SEC_WEBSOCKET_KEY, UPGRADE};
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use hyper::ext::Protocol;
 use hyper::upgrade::{self, OnUpgrade};
 use hyper_util::rt::TokioIo;
@@ -38,26 +38,51 @@ fn websocket_key() -> HeaderValue {
     HeaderValue::from_bytes(&key).unwrap_or(HeaderValue::from_static("AAAAAAAAAAAAAAAAAAAAAA=="))
 }
 
+/// Whether a request asks that its connection becomes something else (RFC 9110, section 7.8).
+fn asks_upgrade<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    let lines = || headers.get_all(UPGRADE).iter().filter_map(|line| line.to_str().ok());
+    headers.contains_key(UPGRADE)
+        && request.version() == Version::HTTP_11
+        && headers.get(CONNECTION).is_some_and(|asked| asked == "upgrade")
+        && lines().flat_map(|line| line.split(',')).all(|protocol| is_foreign(protocol.trim()))
+}
+
+/// Whether this is one protocol, and another than HTTP. In a tunnel of HTTP requests would pass that
+/// nobody here has looked at; a callee that speaks another version is spoken to by configuration.
+pub(crate) fn is_foreign(protocol: &str) -> bool {
+    let name = protocol.split_once('/').map_or(protocol, |(name, _version)| name);
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_http = ["h2", "h2c", "http", "tls"].iter().any(|own| own.eq_ignore_ascii_case(name));
+    !name.is_empty() && name.bytes().all(is_token) && !is_http
+}
+
 /// The client's side of a connection that may become a tunnel.
 pub(crate) struct Tunnel(OnUpgrade);
 
 impl Tunnel {
     /// Of a request that asks for a tunnel; others are not looked at twice.
     pub(crate) fn asked<B>(request: &mut Request<B>) -> Option<Self> {
-        let asks = request.method() == Method::CONNECT || request.headers().contains_key(UPGRADE);
+        let asks = *request.method() == Method::CONNECT || asks_upgrade(request);
         asks.then(|| Self(upgrade::on(request)))
     }
 
     /// Passes bytes to and fro from now on, if the answer says so, until both sides have ended.
     ///
     /// Nothing is kept of what passes, and nothing of it is retried.
-    pub(crate) fn open<B>(self, is_connect: bool, response: &mut Response<B>, tunnels: &Busy) {
+    /// It stays one of the client's connections, by which both sides of it are bounded.
+    pub(crate) fn open<B>(
+        self,
+        is_connect: bool,
+        response: &mut Response<B>,
+        [tunnels, connections]: [&Busy; 2],
+    ) {
         let status = response.status();
         if status != StatusCode::SWITCHING_PROTOCOLS && !(is_connect && status.is_success()) {
             return;
         }
         let callee = upgrade::on(response);
-        let open = tunnels.start();
+        let open = [tunnels.start(), connections.start()];
         tokio::spawn(async move {
             let _open = open;
             // Who has gone before the tunnel was open needs none.
@@ -65,5 +90,32 @@ impl Tunnel {
             // How a tunnel ends is seen at its ends.
             let _ = copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(callee)).await;
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tunnel_is_asked_for_by_all_that_the_standard_takes() {
+        fn check(version: Version, lines: &[(&str, &str)], asks: bool) {
+            let mut request = Request::get("/").version(version);
+            for (name, value) in lines {
+                request = request.header(*name, *value);
+            }
+            assert_eq!(asks_upgrade(&request.body(()).unwrap()), asks, "{version:?} {lines:?}");
+        }
+        const H1: Version = Version::HTTP_11;
+        let asked = ("connection", "upgrade");
+        check(H1, &[asked, ("upgrade", "websocket")], true);
+        check(H1, &[asked, ("upgrade", "SPDY/3.1, websocket")], true);
+        check(H1, &[("upgrade", "websocket")], false);
+        check(H1, &[asked], false);
+        check(Version::HTTP_10, &[asked, ("upgrade", "websocket")], false);
+        for http in ["h2c", "H2C", "HTTP/2.0", "TLS/1.3", "websocket, h2c", "", "a b"] {
+            check(H1, &[asked, ("upgrade", http)], false);
+        }
+        check(H1, &[asked, ("upgrade", "websocket"), ("upgrade", "h2c")], false);
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HOST, UPGRADE};
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme, Uri};
 use http::{HeaderValue, Method, Request, Response, Version};
@@ -146,7 +146,8 @@ where
             Box::pin(self.send_http2(&endpoint, *request, trail, entry)).await
         } else {
             to_upgrade(&mut request);
-            to_http1(&mut request);
+            to_http1(&mut request, endpoint.address);
+            frame_body(&mut request);
             let request = request.map(|body| Sent::Plain { body });
             self.send_http1(&endpoint, request, trail).await
         }
@@ -324,20 +325,39 @@ fn unreplayable<B>(head: &Parts) -> Request<Sent<B>> {
     Request::from_parts(head.clone(), Sent::Empty)
 }
 
-/// In HTTP/1.1 the target is a path, and the authority a header.
-pub(crate) fn to_http1<B>(request: &mut Request<B>) {
-    if request.uri().authority().is_some() && request.method() != Method::CONNECT {
-        let uri = std::mem::take(request.uri_mut());
-        let parts = uri.into_parts();
-        if let Some(authority) = &parts.authority
-            && let Ok(host) = HeaderValue::from_str(authority.as_str())
-        {
-            request.headers_mut().insert(HOST, host);
+/// In HTTP/1.1 the target is a path, and the authority a header that every request has.
+pub(crate) fn to_http1<B>(request: &mut Request<B>, address: SocketAddr) {
+    let is_connect = *request.method() == Method::CONNECT;
+    if let Some(authority) = request.uri().authority().map(Authority::as_str)
+        && let Ok(host) = HeaderValue::from_str(authority)
+    {
+        request.headers_mut().insert(HOST, host);
+        if !is_connect {
+            let path = std::mem::take(request.uri_mut()).into_parts().path_and_query;
+            let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
+            *request.uri_mut() = Uri::from(path);
         }
-        let path = parts.path_and_query.unwrap_or_else(|| PathAndQuery::from_static("/"));
-        *request.uri_mut() = Uri::from(path);
+    } else if !request.headers().contains_key(HOST)
+        && let Ok(host) = HeaderValue::try_from(address.to_string())
+    {
+        // A client of HTTP/1.0, or of HTTP/2, that says none.
+        request.headers_mut().insert(HOST, host);
     }
     *request.version_mut() = Version::HTTP_11;
+}
+
+/// A body of unknown length goes in chunks whatever the method: hyper sends none with GET and HEAD
+/// unless it is told to.
+fn frame_body<B: Body>(request: &mut Request<B>) {
+    let body = request.body();
+    if matches!(*request.method(), Method::GET | Method::HEAD)
+        && !body.is_end_stream()
+        && body.size_hint().exact().is_none()
+        && !request.headers().contains_key(CONTENT_LENGTH)
+    {
+        let chunked = HeaderValue::from_static("chunked");
+        request.headers_mut().insert(TRANSFER_ENCODING, chunked);
+    }
 }
 
 /// In HTTP/2 the authority is a part of the target.

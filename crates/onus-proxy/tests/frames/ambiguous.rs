@@ -1,6 +1,6 @@
 //! Requests that two readers could understand in two ways.
 
-use crate::cast::{Line, Stub, between, lines};
+use crate::cast::{Line, Stub, between, lines, proxy};
 
 async fn stub() -> Stub {
     lines(|mut line| async move {
@@ -55,6 +55,10 @@ async fn a_request_with_two_meanings_goes_no_further() {
         ("POST / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding : chunked\r\n\r\n0\r\n\r\n", BAD, 0),
         ("GET / HTTP/1.1\r\nhost: peer\r\n folded: 1\r\n\r\n", BAD, 0),
         ("GET /\0 HTTP/1.1\r\nhost: peer\r\n\r\n", BAD, 0),
+        ("GET / HTTP/1.1\r\nhost: me:pw@peer\r\n\r\n", BAD, 0),
+        ("GET / HTTP/1.1\r\nhost: peer/x\r\n\r\n", BAD, 0),
+        ("GET http://me@peer/ HTTP/1.1\r\nhost: peer\r\n\r\n", BAD, 0),
+        ("GET / HTTP/1.1\r\nhost: peer\r\nconnection: host\r\n\r\n", OK, 2),
     ] {
         assert_eq!(answered(bytes).await, (statuses, passed), "{bytes:?}");
     }
@@ -90,4 +94,41 @@ async fn an_authority_in_the_target_counts_and_the_host_follows() {
         (seen.uri.to_string().as_str(), &seen.headers["host"]),
         ("/x", &"peer".parse().unwrap())
     );
+}
+
+#[tokio::test]
+async fn nothing_that_the_proxy_writes_goes_because_a_client_names_it() {
+    let stub = stub().await;
+    let address = stub.address;
+    let proxy = proxy(&format!(
+        "service: checkout\nmode: enforce\n\
+         inbound: {{listen: \"127.0.0.1:0\", app: \"{address}\", \
+         forwarding: {{via: true, x-forwarded: true}}}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n"
+    ))
+    .await;
+    let mut line = Line::to(proxy.inbound()).await;
+    line.say(
+        "GET / HTTP/1.1\r\nhost: peer\r\nx-own: 1\r\nonus-callee: other\r\n\
+         connection: host, via, x-forwarded-for, tracestate, x-own\r\n\r\n",
+    )
+    .await;
+    assert_eq!(line.head().await.unwrap().status(), 200);
+    let seen = &stub.seen()[0].headers;
+    for name in ["host", "via", "x-forwarded-for", "tracestate"] {
+        assert!(seen.contains_key(name), "{name} in {seen:?}");
+    }
+    for name in ["x-own", "connection", "onus-callee"] {
+        assert!(!seen.contains_key(name), "{name} in {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_without_a_host_gets_that_of_where_it_goes() {
+    let stub = stub().await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let mut line = Line::to(proxy.inbound()).await;
+    line.say("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!(line.head().await.unwrap().status(), 200);
+    assert_eq!(stub.seen()[0].headers["host"], stub.address.to_string());
 }

@@ -74,6 +74,43 @@ async fn bodies_and_trailers_pass_in_both_versions() {
 }
 
 #[tokio::test]
+async fn a_body_of_unknown_length_passes_whatever_the_method() {
+    let stub = answers("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    for address in [proxy.inbound(), proxy.outbound()] {
+        for method in ["GET", "DELETE", "POST", "QUERY"] {
+            let mut line = Line::to(address).await;
+            line.say(format!(
+                "{method} / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding: chunked\r\n\r\n\
+                 5\r\nhello\r\n0\r\n\r\n"
+            ))
+            .await;
+            assert_eq!(line.head().await.unwrap().status(), 200);
+            assert_eq!(stub.seen().last().unwrap().body, "hello", "{method}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_a_length_beside_chunks_the_chunks_count() {
+    for length in [3, 50] {
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\ntransfer-encoding: chunked\r\n\r\n\
+             5\r\nhello\r\n0\r\n\r\n"
+        );
+        let stub = answers(answer.leak()).await;
+        let proxy = between(stub.address, &[stub.address], "").await;
+        for address in [proxy.inbound(), proxy.outbound()] {
+            let mut line = Line::to(address).await;
+            line.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+            let head = line.head().await.unwrap();
+            assert_eq!(head.headers.get("content-length"), None);
+            assert_eq!(line.body(&head).await.unwrap().0, "hello");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_client_of_the_old_version_reaches_a_callee_of_the_new_one() {
     let stub = streams(|mut stream| async move {
         stream.request().await;

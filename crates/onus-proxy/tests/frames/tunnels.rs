@@ -1,6 +1,6 @@
 //! Connections that stop being HTTP.
 
-use crate::cast::{Line, Stub, TWICE, between, lines};
+use crate::cast::{Line, Stub, TWICE, between, lines, proxy};
 
 /// A peer that answers so, and then says back what it reads.
 async fn echo(answer: &'static str) -> Stub {
@@ -44,6 +44,64 @@ async fn behind_an_upgrade_bytes_pass_both_ways() {
     let asked = stub.seen();
     assert_eq!(asked.len(), 2, "a tunnel is not retried");
     assert!(asked.iter().all(|seen| seen.headers["upgrade"] == "websocket"));
+}
+
+#[tokio::test]
+async fn no_tunnel_leads_to_http_nor_is_opened_unasked() {
+    let stub = echo(SWITCH).await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let asks = |connection: &str, upgrade: &str| {
+        format!(
+            "GET / HTTP/1.1\r\nhost: peer\r\nconnection: {connection}\r\nupgrade: {upgrade}\r\n\
+             http2-settings: AAMAAABk\r\n\r\n"
+        )
+    };
+    for request in [
+        asks("Upgrade, HTTP2-Settings", "h2c"),
+        asks("Upgrade", "websocket, h2c"),
+        asks("keep-alive", "websocket"),
+        asks("Upgrade", "websocket").replace("HTTP/1.1", "HTTP/1.0"),
+    ] {
+        for address in [proxy.inbound(), proxy.outbound()] {
+            let mut line = Line::to(address).await;
+            line.say(&request).await;
+            // The peer switches protocols all the same.
+            assert_eq!(line.head().await.unwrap().status(), 502, "{request}");
+            let seen = stub.seen();
+            let headers = &seen.last().unwrap().headers;
+            for name in ["upgrade", "connection", "http2-settings"] {
+                let passes = name == "http2-settings" && !request.contains("HTTP2");
+                assert_eq!(headers.contains_key(name), passes, "{name} of {request}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn tunnels_are_connections_of_clients() {
+    let stub = echo(SWITCH).await;
+    let address = stub.address;
+    let proxy = proxy(&format!(
+        "service: checkout\ninbound: {{listen: \"127.0.0.1:0\", app: \"{address}\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n\
+         limits: {{connections: 4}}\n"
+    ))
+    .await;
+    let open = async || {
+        let mut line = Line::to(proxy.inbound()).await;
+        line.say(ASK).await;
+        line.head().await.is_some().then_some(line)
+    };
+    let mut tunnels = Vec::new();
+    for _ in 0..10 {
+        tunnels.extend(open().await);
+    }
+    // One that opens is two for a moment.
+    assert!((2..=4).contains(&tunnels.len()), "{} are open", tunnels.len());
+    tunnels.clear();
+    while open().await.is_none() {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
