@@ -1,6 +1,7 @@
 //! Answers that the proxy makes itself.
 
 use std::fmt::Write as _;
+use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -55,7 +56,10 @@ impl OwnError {
 
     /// Nobody is known by this name.
     pub(crate) fn unknown_callee(name: &str) -> Self {
-        let detail = format!("no callee {name:?} is configured");
+        // A stranger's name may be as long as a head.
+        let short: String = name.chars().take(NAME_MAX).collect();
+        let rest = if short.len() < name.len() { "…" } else { "" };
+        let detail = format!("no callee {short:?}{rest} is configured");
         Self::new(StatusCode::NOT_FOUND, UNIMPLEMENTED, "destination_not_found", detail)
     }
 
@@ -101,13 +105,16 @@ impl OwnError {
 
 impl From<&PoolError> for OwnError {
     fn from(error: &PoolError) -> Self {
+        if error.is_of_request() {
+            return Self::malformed(&error.detail());
+        }
         let unavailable = StatusCode::SERVICE_UNAVAILABLE;
         let (status, kind) = match error {
-            PoolError::Resolve { .. } => (unavailable, "dns_error"),
-            PoolError::Connect { source, .. } if source.kind() == REFUSED => {
-                (unavailable, "connection_refused")
+            PoolError::Resolve { source, .. } if source.kind() == ErrorKind::TimedOut => {
+                (unavailable, "dns_timeout")
             }
-            PoolError::Connect { .. } => (unavailable, "destination_ip_unroutable"),
+            PoolError::Resolve { .. } => (unavailable, "dns_error"),
+            PoolError::Connect { source, .. } => (unavailable, unconnected(source)),
             PoolError::ConnectTimeout { .. } => (unavailable, "connection_timeout"),
             PoolError::Loop { .. } => (StatusCode::LOOP_DETECTED, "proxy_loop_detected"),
             PoolError::Full { .. } => (unavailable, "connection_limit_reached"),
@@ -116,14 +123,21 @@ impl From<&PoolError> for OwnError {
             }
             PoolError::Exchange { .. } => (StatusCode::BAD_GATEWAY, "connection_terminated"),
         };
-        let mut detail = format!("failed to {error}");
-        let mut cause = std::error::Error::source(error);
-        while let Some(source) = cause {
-            let _ = write!(detail, ": {source}");
-            cause = source.source();
-        }
-        Self::new(status, UNAVAILABLE, kind, detail)
+        Self::new(status, UNAVAILABLE, error.tls().unwrap_or(kind), error.detail())
     }
+}
+
+/// Why no connection could be made, where TLS is not to blame.
+fn unconnected(error: &io::Error) -> &'static str {
+    let words = [
+        (ErrorKind::ConnectionRefused, "connection_refused"),
+        (ErrorKind::ConnectionReset, "connection_terminated"),
+        (ErrorKind::UnexpectedEof, "connection_terminated"),
+        (ErrorKind::HostUnreachable, "destination_ip_unroutable"),
+        (ErrorKind::NetworkUnreachable, "destination_ip_unroutable"),
+    ];
+    let word = words.iter().find(|(kind, _)| *kind == error.kind());
+    word.map_or("destination_unavailable", |(_, word)| word)
 }
 
 /// Whether a request is one of gRPC.
@@ -192,7 +206,8 @@ const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
-const REFUSED: std::io::ErrorKind = std::io::ErrorKind::ConnectionRefused;
+/// As much of a name as is told: no name of DNS is longer.
+const NAME_MAX: usize = 255;
 
 const UNIMPLEMENTED: u8 = 12;
 const INTERNAL: u8 = 13;

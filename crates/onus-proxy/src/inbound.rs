@@ -16,6 +16,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
+use crate::client_error::ClientError;
 use crate::forwarding::{Forwarder, Forwarding, Looped};
 use crate::hop;
 use crate::listener::Front;
@@ -112,6 +113,11 @@ async fn ask(
                 Err(error) => error.answer(grpc),
             }
         }
-        Err(error) => OwnError::from(&error).answer(grpc),
+        Err(error) => {
+            if error.is_of_request() {
+                state.inbound.client_errors.count(ClientError::Malformed);
+            }
+            OwnError::from(&error).answer(grpc)
+        }
     })
 }

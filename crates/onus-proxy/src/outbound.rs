@@ -14,6 +14,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::answer::{AnswerBody, OwnError, is_grpc};
+use crate::client_error::ClientError;
 use crate::config::{CalleeConfig, ProxyConfig, ProxyConfigError};
 use crate::forwarding::{Forwarder, Forwarding};
 use crate::hop;
@@ -192,7 +193,12 @@ impl Front for Outbound {
                     Err(error) => error.answer(grpc),
                 }
             }
-            Err(error) => OwnError::from(&error).answer(grpc),
+            Err(error) => {
+                if error.is_of_request() {
+                    self.state.outbound.client_errors.count(ClientError::Malformed);
+                }
+                OwnError::from(&error).answer(grpc)
+            }
         })
     }
 }

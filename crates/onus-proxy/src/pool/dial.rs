@@ -30,18 +30,25 @@ impl Dial {
         address: SocketAddr,
         is_http2: bool,
     ) -> Result<Stream, PoolError> {
-        if self.own.iter().any(|own| is_at(address, *own)) {
-            return Err(PoolError::Loop { address });
-        }
         match timeout(self.timeout, self.open(address, is_http2)).await {
             Err(_) => Err(PoolError::ConnectTimeout { address }),
+            Ok(Err(source)) if source.kind() == LOOP => Err(PoolError::Loop { address }),
             Ok(Err(source)) => Err(PoolError::Connect { address, source }),
             Ok(Ok(stream)) => Ok(stream),
         }
     }
 
     async fn open(&self, address: SocketAddr, is_http2: bool) -> io::Result<Stream> {
+        if self.own.iter().any(|own| is_at(address, *own)) {
+            return Err(LOOP.into());
+        }
         let stream = TcpStream::connect(address).await?;
+        // A connection to this machine has one address at both ends.
+        if stream.local_addr()?.ip() == address.ip()
+            && self.own.iter().any(|own| is_any(address, *own))
+        {
+            return Err(LOOP.into());
+        }
         // Without it a small request waits for an acknowledgement; slower, not wrong.
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
@@ -56,9 +63,17 @@ impl Dial {
 
 /// Whether a connection to `address` arrives at a listener that is bound to `own`.
 fn is_at(address: SocketAddr, own: SocketAddr) -> bool {
-    let is_any = own.ip().is_unspecified() && address.ip().is_loopback();
-    address.port() == own.port() && (address.ip() == own.ip() || is_any)
+    let is_same = address.port() == own.port() && address.ip() == own.ip();
+    is_same || (address.ip().is_loopback() && is_any(address, own))
 }
+
+/// Whether it does where `address` is one of this machine.
+fn is_any(address: SocketAddr, own: SocketAddr) -> bool {
+    own.ip().is_unspecified() && address.port() == own.port()
+}
+
+/// What a connection to the proxy itself fails with; nothing else does.
+const LOOP: io::ErrorKind = io::ErrorKind::Deadlock;
 
 /// The resolver found nothing, which some systems do not call an error.
 pub(super) fn nothing_found() -> io::Error {

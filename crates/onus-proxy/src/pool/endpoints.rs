@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use onus::replay::Trail;
 use tokio::net::lookup_host;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::PoolLimits;
 use super::dial::{Dial, nothing_found};
@@ -95,8 +95,11 @@ impl<B> Endpoints<B> {
         match self.pick_known(trail) {
             Some(endpoint) => Ok(endpoint),
             None => {
-                // Boxed: the future of every request has room for it else.
-                let resolved = Box::pin(self.resolve(RESOLVE_AGAIN)).await;
+                // A resolver may take its time, and is asked again without anybody who waits. Boxed:
+                // the future of every request has room for it else.
+                let asked =
+                    Box::pin(timeout(self.limits.connect, self.resolve(RESOLVE_AGAIN))).await;
+                let resolved = asked.unwrap_or_else(|late| Err(late.into()));
                 resolved.map_err(|source| self.unresolved(source))?;
                 self.pick_known(trail).ok_or_else(|| self.unresolved(nothing_found()))
             }
@@ -302,6 +305,19 @@ mod tests {
             endpoints.pick(None).await.unwrap().address,
             SocketAddr::from(([10, 0, 0, 4], 80))
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_for_a_resolver_than_for_a_connection() {
+        let silent: Lookup = Box::new(|_, _| Box::pin(std::future::pending()));
+        let endpoints = Endpoints { lookup: silent, ..endpoints(&Says::default()) };
+        let since = Instant::now();
+        let errors = [endpoints.pick(None).await.err(), endpoints.pick(None).await.err()];
+        assert_eq!(since.elapsed(), Duration::from_secs(2), "a second each");
+        for error in errors {
+            let Some(PoolError::Resolve { source, .. }) = error else { panic!("{error:?}") };
+            assert_eq!(source.kind(), io::ErrorKind::TimedOut);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -58,6 +58,50 @@ pub(crate) enum PoolError {
 }
 
 impl PoolError {
+    /// Whether the body of the request itself cannot be meant, or breaks: nobody below is to blame.
+    pub(crate) fn is_of_request(&self) -> bool {
+        match self {
+            // The body is another connection's, whose error is the cause of this one's.
+            Self::Exchange { source, .. } => {
+                source.is_user() && causes(source).any(|cause| cause.is::<hyper::Error>())
+            }
+            Self::Resolve { .. }
+            | Self::Connect { .. }
+            | Self::ConnectTimeout { .. }
+            | Self::Loop { .. }
+            | Self::Full { .. } => false,
+        }
+    }
+
+    /// What failed, for people.
+    pub(crate) fn detail(&self) -> String {
+        let mut text = format!("failed to {self}");
+        if let Self::Exchange { source, .. } = self
+            && (source.is_canceled() || source.is_user())
+            && !self.is_of_request()
+        {
+            // hyper speaks of its own tasks there.
+            text.push_str(": the connection ended");
+            return text;
+        }
+        causes(self).fold(text, |text, cause| format!("{text}: {cause}"))
+    }
+
+    /// The type of RFC 9209 of what TLS says, if it says something.
+    pub(crate) fn tls(&self) -> Option<&'static str> {
+        causes(self).find_map(|cause| {
+            let inner = cause.downcast_ref::<io::Error>()?.get_ref()?;
+            let error = inner.downcast_ref::<rustls::Error>()?;
+            Some(if matches!(error, rustls::Error::InvalidCertificate(_)) {
+                "tls_certificate_error"
+            } else if matches!(error, rustls::Error::AlertReceived(_)) {
+                "tls_alert_received"
+            } else {
+                "tls_protocol_error"
+            })
+        })
+    }
+
     /// What kind of failure it is.
     pub(crate) fn kind(&self) -> AttemptError {
         AttemptError::Failed(match self {
@@ -71,6 +115,10 @@ impl PoolError {
             Self::Exchange { .. } => CallError::Reset,
         })
     }
+}
+
+fn causes(error: &dyn StdError) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
 }
 
 /// Tells the errors of a pool apart.

@@ -96,8 +96,10 @@ where
                 | PoolError::ConnectTimeout { .. }
                 | PoolError::Resolve { .. },
             ) => count(&self.0.counts.unreachable),
-            Err(PoolError::Exchange { .. }) => count(&self.0.counts.broken),
-            Ok(_) => {}
+            Err(error @ PoolError::Exchange { .. }) if !error.is_of_request() => {
+                count(&self.0.counts.broken);
+            }
+            Err(PoolError::Exchange { .. }) | Ok(_) => {}
         }
         match entry {
             Some(entry) => entry.end(sent),

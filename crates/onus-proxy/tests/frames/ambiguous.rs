@@ -1,6 +1,7 @@
 //! Requests that two readers could understand in two ways.
 
 use crate::cast::{Line, Stub, between, lines, proxy};
+use crate::operations::admin::get;
 
 async fn stub() -> Stub {
     lines(|mut line| async move {
@@ -131,4 +132,34 @@ async fn a_request_without_a_host_gets_that_of_where_it_goes() {
     line.say("GET / HTTP/1.0\r\n\r\n").await;
     assert_eq!(line.head().await.unwrap().status(), 200);
     assert_eq!(stub.seen()[0].headers["host"], stub.address.to_string());
+}
+
+#[tokio::test]
+async fn a_body_that_cannot_be_meant_is_the_fault_of_who_sent_it() {
+    let stub = stub().await;
+    let retry = ", retry: {attempts: 3, unsafe-methods: true, no-budget: true, backoff-base: 1ms}";
+    let proxy = between(stub.address, &[stub.address], retry).await;
+    for chunks in
+        ["-5\r\nhello\r\n", "5\nhello\n0\n\n", "5\r\nhelloXX0\r\n\r\n", "5;\n\r\nhello\r\n"]
+    {
+        for address in [proxy.inbound(), proxy.outbound()] {
+            let mut line = Line::to(address).await;
+            let head = "POST / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding: chunked\r\n\r\n";
+            line.say(format!("{head}{chunks}")).await;
+            let answer = line.head().await.unwrap();
+            assert_eq!(answer.status(), 400, "{chunks:?}");
+            let status = answer.headers["proxy-status"].to_str().unwrap();
+            assert!(status.starts_with("onus; error=http_request_error; "), "{status}");
+            assert_eq!(answer.headers.get("onus-claim"), None, "{chunks:?}");
+        }
+    }
+    let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
+    for count in [
+        "onus_proxy_client_errors_total{listener=\"inbound\",kind=\"malformed\"} 4",
+        "onus_proxy_client_errors_total{listener=\"outbound\",kind=\"malformed\"} 4",
+        "onus_proxy_broken_total{callee=\"peer\"} 0",
+    ] {
+        assert!(metrics.contains(count), "{count} in {metrics}");
+    }
+    assert!(stub.seen().is_empty());
 }

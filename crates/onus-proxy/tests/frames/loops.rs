@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use onus_proxy::{ConfigFile, ProxyConfig};
 
 use crate::cast::{Line, TWICE, lines, proxy};
+use crate::operations::admin::{get, other_address};
 
 fn free() -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
@@ -40,6 +41,29 @@ async fn a_request_that_would_come_back_is_refused_and_not_retried() {
         assert!(status.starts_with("onus; error=proxy_loop_detected; "), "{status}");
     }
     drop(proxy);
+}
+
+#[tokio::test]
+async fn an_application_at_the_address_of_the_machine_is_not_the_proxy_itself() {
+    // S72
+    let Some(own) = other_address() else {
+        println!("skipped: a loop by the machine's own address needs a network");
+        return;
+    };
+    // Any address of this machine leads to the inbound side, and this one is not known for its own.
+    let inbound = SocketAddr::from((Ipv4Addr::UNSPECIFIED, free().port()));
+    let proxy = proxy(&format!(
+        "service: round\ninbound: {{listen: \"{inbound}\", app: \"{own}:{}\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\n",
+        inbound.port()
+    ))
+    .await;
+    let mut line = Line::to(SocketAddr::from((Ipv4Addr::LOCALHOST, inbound.port()))).await;
+    line.say("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert_eq!(line.head().await.unwrap().status(), 508);
+    let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
+    let one = "onus_proxy_connections{listener=\"inbound\"} 1";
+    assert!(metrics.contains(one), "the request came once: {metrics}");
 }
 
 #[tokio::test]

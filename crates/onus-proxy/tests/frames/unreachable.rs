@@ -63,6 +63,36 @@ async fn a_name_that_is_nobodys_is_told_in_the_answer() {
 }
 
 #[tokio::test]
+async fn a_long_name_is_told_by_its_beginning() {
+    let nowhere = nowhere().await;
+    let proxy = between(nowhere, &[nowhere], "").await;
+    let mut line = Line::to(proxy.outbound()).await;
+    line.say(format!("GET / HTTP/1.1\r\nhost: {}\r\n\r\n", "a".repeat(60_000))).await;
+    let head = line.head().await.unwrap();
+    let status = head.headers["proxy-status"].to_str().unwrap();
+    assert!((200..400).contains(&status.len()), "{} bytes", status.len());
+    assert!(line.body(&head).await.unwrap().0.len() < 400);
+}
+
+#[tokio::test]
+async fn a_callee_of_another_version_is_told_without_words_of_a_library() {
+    let stub = lines(|mut line| async move {
+        line.say("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+    })
+    .await;
+    let proxy = between(stub.address, &[stub.address], ", protocol: http2").await;
+    let mut line = Line::to(proxy.outbound()).await;
+    line.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+    let head = line.head().await.unwrap();
+    let address = stub.address;
+    let says = format!(
+        "onus; error=connection_terminated; \
+         details=\"failed to get an answer from {address}: the connection ended\""
+    );
+    assert_eq!((head.status(), &head.headers["proxy-status"]), (502, &says.parse().unwrap()));
+}
+
+#[tokio::test]
 async fn a_callee_is_found_by_every_name_that_it_has() {
     let stub = lines(|mut line| async move {
         while line.request().await.is_some() {

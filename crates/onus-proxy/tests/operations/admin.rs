@@ -126,7 +126,7 @@ async fn it_answers_operators_as_every_process_with_onus() {
 }
 
 /// An address of this machine that is none of its own loopback; none where it has no network.
-fn other_address() -> Option<std::net::IpAddr> {
+pub(crate) fn other_address() -> Option<std::net::IpAddr> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
     // Nothing is sent.
     socket.connect("192.0.2.1:9").ok()?;

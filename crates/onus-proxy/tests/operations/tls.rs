@@ -90,9 +90,16 @@ async fn app() -> Stub {
 }
 
 async fn status(proxy: &Proxy) -> u16 {
+    answer(proxy).await.0
+}
+
+/// The status of an answer, and what the proxy says of it.
+async fn answer(proxy: &Proxy) -> (u16, String) {
     let mut line = Line::to(proxy.outbound()).await;
     line.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
-    line.head().await.expect("an answer").status()
+    let head = line.head().await.expect("an answer");
+    let says = head.headers.get("proxy-status").map(|says| says.to_str().expect("it is text"));
+    (head.status(), says.unwrap_or_default().to_owned())
 }
 
 #[tokio::test]
@@ -111,9 +118,12 @@ async fn sidecars_show_each_other_certificates_in_both_versions() {
         assert!(matches!(refused, 502 | 503), "{refused}");
     }
     assert_eq!(app.seen().len(), 1);
+    let (refused, says) = answer(&caller(&callee, &other, &right).await).await;
+    assert_eq!(refused, 503);
+    assert!(says.starts_with("onus; error=tls_certificate_error; "), "{says}");
     let (_, _, metrics) = get(callee.admin(), "/metrics").await;
     // One of them finds out for itself that it does not trust the callee, and tells.
-    let failed = "onus_proxy_handshakes_failed_total{listener=\"inbound\"} 3";
+    let failed = "onus_proxy_handshakes_failed_total{listener=\"inbound\"} 4";
     assert!(metrics.contains(failed), "{metrics}");
 
     let http2 = streams(|mut stream| async move {
