@@ -19,6 +19,9 @@ pub(crate) fn run(options: &ProxyOptions) -> anyhow::Result<()> {
         }
     };
     let path = options.config.clone();
-    builder.enable_all().build()?.block_on(onus_proxy::run(&config, path, &overrides))?;
-    Ok(())
+    let runtime = builder.enable_all().build()?;
+    let ended = runtime.block_on(onus_proxy::run(&config, path, &overrides));
+    // A file that is still being read is not waited for.
+    runtime.shutdown_background();
+    Ok(ended?)
 }

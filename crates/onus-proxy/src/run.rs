@@ -50,7 +50,12 @@ pub async fn run(
             _ = signals.hangup.recv() => true,
             _ = looks.tick() => false,
         };
-        if let Some(text) = file.changed(forced).await {
+        // A file may be slow, as on a disk that hangs, and holds up no end.
+        let changed = tokio::select! {
+            () = ended(&mut signals.terminate, &mut signals.interrupt) => break,
+            changed = file.changed(forced) => changed,
+        };
+        if let Some(text) = changed {
             reload(&proxy, &file.path, text, overrides);
         }
     }

@@ -153,6 +153,22 @@ fn the_log_says_what_is_in_force_and_nothing_of_what_is_not() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_to_its_end_holds_up_no_end() {
+    let file = File::new("hangs", &yaml(""));
+    let mut proxy = Running::start(&file);
+    proxy.says("the proxy listens");
+    // Whoever opens it waits for somebody who writes.
+    std::fs::remove_file(&file.0).unwrap();
+    assert!(Command::new("mkfifo").arg(&file.0).status().unwrap().success());
+    // And this one for the proxy, which looks at its file.
+    let writer = std::fs::OpenOptions::new().write(true).open(&file.0).unwrap();
+    proxy.signal(Signal::TERM);
+    proxy.says("the proxy drains");
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+    drop(writer);
+}
+
+#[test]
 fn what_keeps_it_from_starting_is_told_in_a_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
