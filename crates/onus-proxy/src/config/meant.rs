@@ -125,6 +125,7 @@ impl ProxyConfig {
             connections: limits.callee_connections,
             http2_connections: limits.callee_http2_connections,
             streams: limits.callee_streams,
+            header_bytes: limits.header_size.0,
             pending: limits.callee_pending,
             connect: limits.connect_timeout.0,
             idle: limits.callee_idle_timeout.0,

@@ -248,6 +248,7 @@ mod tests {
             connections: 1,
             http2_connections: 1,
             streams: 1,
+            header_bytes: 1,
             pending: 1,
             connect: Duration::from_secs(1),
             idle: Duration::from_secs(1),

@@ -145,6 +145,7 @@ where
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(u32::try_from(self.limits.header_bytes).unwrap_or(u32::MAX))
             // Until the callee has said how many streams it allows, requests wait here for it: it
             // is to refuse none.
             .initial_max_send_streams(0)

@@ -36,6 +36,8 @@ pub(crate) struct PoolLimits {
     pub(crate) http2_connections: usize,
     /// Streams of one HTTP/2 connection, if its callee allows as many.
     pub(crate) streams: usize,
+    /// Bytes of the head of an answer over HTTP/2.
+    pub(crate) header_bytes: usize,
     /// Requests that wait for a connection to one instance.
     pub(crate) pending: usize,
     /// How long a connection may take to be made, the wait for a free place included.

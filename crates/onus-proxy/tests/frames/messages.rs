@@ -92,6 +92,22 @@ async fn a_body_of_unknown_length_passes_whatever_the_method() {
 }
 
 #[tokio::test]
+async fn heads_of_answers_have_the_room_of_heads_of_requests() {
+    const LONG: usize = 50 << 10;
+    let stub = streams(|mut stream| async move {
+        stream.request().await;
+        stream.head(200, vec![("x", &*"a".repeat(LONG).leak())].leak());
+        stream.trailers(&[]);
+    })
+    .await;
+    let proxy = between(stub.address, &[stub.address], ", protocol: http2").await;
+    let mut line = Line::to(proxy.outbound()).await;
+    line.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+    let head = line.head().await.unwrap();
+    assert_eq!((head.status(), head.headers["x"].len()), (200, LONG));
+}
+
+#[tokio::test]
 async fn of_a_length_beside_chunks_the_chunks_count() {
     for length in [3, 50] {
         let answer = format!(
