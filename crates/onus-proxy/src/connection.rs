@@ -49,6 +49,18 @@ pub(crate) struct ServerLimits {
     pub(crate) idle_frames: u32,
 }
 
+impl ServerLimits {
+    /// Of the admin interface: its documents are made whole for each who asks, and stay until they
+    /// are read.
+    pub(crate) fn of_admin(self) -> Self {
+        Self {
+            connections: self.connections.min(ADMIN_CONNECTIONS),
+            streams: ADMIN_STREAMS,
+            ..self
+        }
+    }
+}
+
 /// How connections are served.
 pub(crate) struct Server {
     pub(crate) limits: ServerLimits,
@@ -282,6 +294,11 @@ where
 
 /// How often the time of a connection is looked at before it is over.
 const LOOKS: f64 = 2.0;
+
+/// Connections of the admin interface: people, a scraper or two, and probes.
+const ADMIN_CONNECTIONS: usize = 256;
+/// Requests of one of them at a time.
+const ADMIN_STREAMS: u32 = 8;
 
 /// As much as a stream may have under way; less would slow large bodies down over distance.
 const STREAM_WINDOW: u32 = 1 << 20;

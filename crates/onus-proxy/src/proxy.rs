@@ -174,7 +174,8 @@ impl Proxy {
             let front = calls.only(&name);
             proxy.outbound.serve(socket, front, &server, &state.outbound);
         }
-        proxy.others.serve(admin.0, admin_front, &server, &Arc::default());
+        let admin_server = Arc::new(Server::new(config.server_limits().of_admin(), None));
+        proxy.others.serve(admin.0, admin_front, &admin_server, &Arc::default());
         proxy.others.tasks.spawn(follow_certificates(state.clone(), tls));
         if let Some(path) = config.switch_file() {
             proxy.others.tasks.spawn(state.onus.watch_switch_file(path));

@@ -171,3 +171,28 @@ async fn switches_from_other_machines_take_the_token() {
     let bearer = switch("authorization: Bearer secret\r\n");
     assert_eq!(ask(there, &bearer).await.0, 403, "without a token none is enough");
 }
+
+#[tokio::test]
+async fn who_asks_for_much_and_reads_nothing_gets_little() {
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let proxy = between(nobody, &[nobody], "").await;
+    let mut connection = Line::to(proxy.admin()).await;
+    connection.say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+    connection.say([0, 0, 0, 4, 0, 0, 0, 0, 0]).await;
+    // Its settings: how many requests it takes at a time is the third of them.
+    let head = connection.bytes(9).await.unwrap();
+    let settings = connection.bytes(usize::from(head[2])).await.unwrap();
+    let streams = settings.chunks(6).find(|setting| setting[..2] == [0, 3]).unwrap();
+    assert_eq!(streams[2..], [0, 0, 0, 8]);
+    // One more than it takes is closed at once.
+    let mut held = Vec::new();
+    while held.len() < 1000 {
+        let mut line = Line::to(proxy.admin()).await;
+        line.say("GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        if line.head().await.is_none() {
+            break;
+        }
+        held.push(line);
+    }
+    assert_eq!(held.len(), 255);
+}
