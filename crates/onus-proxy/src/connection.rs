@@ -77,7 +77,8 @@ impl Server {
             // Time is looked at beside the connection: a timer for each head would cost more.
             .header_read_timeout(None)
             .max_headers(limits.headers)
-            .max_header_size(limits.header_bytes);
+            .max_header_size(limits.header_bytes)
+            .max_buf_size(http1_buffer(limits.header_bytes));
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2
             .timer(TokioTimer::new())
@@ -290,6 +291,14 @@ where
         let serving = this.serving.take();
         Poll::Ready(Ok(answer.map(|body| Counted::new(body, serving))))
     }
+}
+
+/// How much an HTTP/1.1 connection reads ahead, and how much waits to be written: room for a head, and
+/// for a body as much as keeps both ends busy. More would be held by each client that does not read.
+pub(crate) fn http1_buffer(header_bytes: usize) -> usize {
+    const BODY: usize = 128 << 10;
+    // A buffer that is full is too small.
+    BODY.max(header_bytes + (4 << 10))
 }
 
 /// How often the time of a connection is looked at before it is over.

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::endpoint::Endpoint;
 use super::error::PoolError;
 use super::sent::Sent;
+use crate::connection::http1_buffer;
 
 /// The HTTP/1.1 connections to one instance.
 pub(super) struct Http1<B> {
@@ -163,6 +164,7 @@ where
         let place = Place(self.clone());
         let stream = self.dial.connect(self.address, false).await?;
         let (sender, connection) = http1::Builder::new()
+            .max_buf_size(http1_buffer(self.limits.header_bytes))
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|source| PoolError::Exchange { address: self.address, source })?;

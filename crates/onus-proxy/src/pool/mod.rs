@@ -36,7 +36,7 @@ pub(crate) struct PoolLimits {
     pub(crate) http2_connections: usize,
     /// Streams of one HTTP/2 connection, if its callee allows as many.
     pub(crate) streams: usize,
-    /// Bytes of the head of an answer over HTTP/2.
+    /// Bytes of the head of an answer: over HTTP/1.1 it may be somewhat more.
     pub(crate) header_bytes: usize,
     /// Requests that wait for a connection to one instance.
     pub(crate) pending: usize,

@@ -62,10 +62,10 @@ async fn bodies_that_do_not_end_hold_no_memory_and_nobody_up() {
 
 #[tokio::test]
 async fn answers_that_nobody_reads_hold_no_memory_and_nobody_up() {
-    // A megabyte for everybody but the neighbour.
+    // Much for everybody but the neighbour.
     let stub = lines(|mut line| async move {
         while let Some(seen) = line.request().await {
-            let length = if seen.uri == "/neighbour" { 0 } else { 1 << 20 };
+            let length = if seen.uri == "/neighbour" { 0 } else { 8 << 20 };
             line.say(format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n")).await;
             line.say("a".repeat(length)).await;
         }
