@@ -1,7 +1,7 @@
 //! Requests that are refused because two readers could understand them in two ways.
 
-use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
-use http::{Method, Request, Version};
+use http::header::{CONTENT_LENGTH, COOKIE, HOST, TRANSFER_ENCODING};
+use http::{HeaderMap, Method, Request, Version};
 use hyper::ext::Protocol;
 
 use crate::answer::OwnError;
@@ -44,7 +44,7 @@ pub(crate) fn refuse_ambiguous<B>(request: &Request<B>, fields_max: usize) -> Re
         }
     }
     let is_http2 = request.version() == Version::HTTP_2;
-    if is_http2 && request.headers().len() > fields_max {
+    if is_http2 && request.headers().len() > fields_max && fields(request.headers()) > fields_max {
         return Err(Refused { error: OwnError::large(), what: ClientError::LargeHead });
     }
     match (request.uri().authority(), host) {
@@ -73,6 +73,11 @@ pub(crate) fn refuse_ambiguous<B>(request: &Request<B>, fields_max: usize) -> Re
         return Err(Refused::ambiguous("the request asks for a protocol that no tunnel has"));
     }
     Ok(())
+}
+
+/// How many header fields there are; cookies are one, in however many lines.
+fn fields(headers: &HeaderMap) -> usize {
+    headers.len() - headers.get_all(COOKIE).iter().skip(1).count()
 }
 
 /// Whether this is a host, with a port or without, and nobody's name and password beside it (RFC 9110,
@@ -160,6 +165,8 @@ mod tests {
             fields.fold(request, |request, (name, value)| request.header(name, value))
         };
         assert!(refuse_ambiguous(&many(10).body(()).unwrap(), 10).is_ok());
+        let crumbs = (0..90).fold(many(9), |request, _| request.header("cookie", "a=1"));
+        assert!(refuse_ambiguous(&crumbs.body(()).unwrap(), 10).is_ok());
         let refused = refuse_ambiguous(&many(11).body(()).unwrap(), 10).unwrap_err();
         assert_eq!(refused.what, ClientError::LargeHead);
     }

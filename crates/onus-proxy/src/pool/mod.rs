@@ -14,6 +14,7 @@ mod http1;
 mod http2;
 mod sent;
 mod service;
+mod version;
 mod view;
 
 pub(crate) use self::body::PoolBody;
@@ -22,7 +23,7 @@ pub(crate) use self::endpoints::Target;
 pub(crate) use self::error::{PoolError, PoolErrors, h2_error};
 pub(crate) use self::service::{Pool, Protocol};
 #[cfg(feature = "fuzz")]
-pub(crate) use self::service::{to_http1, to_http2};
+pub(crate) use self::version::{to_http1, to_http2};
 pub(crate) use self::view::PoolView;
 
 use std::time::Duration;

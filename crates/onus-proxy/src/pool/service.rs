@@ -9,10 +9,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
+use http::header::UPGRADE;
 use http::request::Parts;
-use http::uri::{Authority, PathAndQuery, Scheme, Uri};
-use http::{HeaderValue, Method, Request, Response, Version};
+use http::{Request, Response, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use onus::replay::{Attempt, BoxError, ReplayBody, ReplayLimits, Tape, Trail};
@@ -26,6 +25,7 @@ use super::endpoint::Endpoint;
 use super::endpoints::{Endpoints, Target};
 use super::error::{PoolError, is_unprocessed};
 use super::sent::Sent;
+use super::version::{frame_body, to_http1, to_http2};
 use super::view::PoolView;
 use super::{PoolLimits, http1, http2};
 use crate::tail::AccessLog;
@@ -325,55 +325,6 @@ fn again<B: Body>(
 /// Not reached: nothing has been read of a new tape.
 fn unreplayable<B>(head: &Parts) -> Request<Sent<B>> {
     Request::from_parts(head.clone(), Sent::Empty)
-}
-
-/// In HTTP/1.1 the target is a path, and the authority a header that every request has.
-pub(crate) fn to_http1<B>(request: &mut Request<B>, address: SocketAddr) {
-    let is_connect = *request.method() == Method::CONNECT;
-    if let Some(authority) = request.uri().authority().map(Authority::as_str)
-        && let Ok(host) = HeaderValue::from_str(authority)
-    {
-        request.headers_mut().insert(HOST, host);
-        if !is_connect {
-            let path = std::mem::take(request.uri_mut()).into_parts().path_and_query;
-            let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
-            *request.uri_mut() = Uri::from(path);
-        }
-    } else if !request.headers().contains_key(HOST)
-        && let Ok(host) = HeaderValue::try_from(address.to_string())
-    {
-        // A client of HTTP/1.0, or of HTTP/2, that says none.
-        request.headers_mut().insert(HOST, host);
-    }
-    *request.version_mut() = Version::HTTP_11;
-}
-
-/// A body of unknown length goes in chunks whatever the method: hyper sends none with GET and HEAD
-/// unless it is told to.
-fn frame_body<B: Body>(request: &mut Request<B>) {
-    let body = request.body();
-    if matches!(*request.method(), Method::GET | Method::HEAD)
-        && !body.is_end_stream()
-        && body.size_hint().exact().is_none()
-        && !request.headers().contains_key(CONTENT_LENGTH)
-    {
-        let chunked = HeaderValue::from_static("chunked");
-        request.headers_mut().insert(TRANSFER_ENCODING, chunked);
-    }
-}
-
-/// In HTTP/2 the authority is a part of the target.
-pub(crate) fn to_http2<B>(request: &mut Request<B>, address: SocketAddr) {
-    let host = request.headers_mut().remove(HOST);
-    if request.uri().authority().is_none() {
-        let mut parts = std::mem::take(request.uri_mut()).into_parts();
-        let host = host.and_then(|host| Authority::from_maybe_shared(host).ok());
-        parts.authority = host.or_else(|| Authority::try_from(address.to_string()).ok());
-        parts.scheme.get_or_insert(Scheme::HTTP);
-        parts.path_and_query.get_or_insert_with(|| PathAndQuery::from_static("/"));
-        *request.uri_mut() = Uri::from_parts(parts).unwrap_or_default();
-    }
-    *request.version_mut() = Version::HTTP_2;
 }
 
 /// Closes old connections and asks where the instances are, until the pool is gone.

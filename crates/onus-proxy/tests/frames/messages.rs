@@ -108,6 +108,18 @@ async fn heads_of_answers_have_the_room_of_heads_of_requests() {
 }
 
 #[tokio::test]
+async fn cookies_in_several_lines_are_one_line_in_the_old_version() {
+    let stub = answers("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    let proxy = between(stub.address, &[stub.address], ", protocol: http1").await;
+    let client = Client::to(proxy.outbound()).await;
+    let cookies = [("cookie", "a=1"), ("x", "1"), ("cookie", "b=2"), ("cookie", "c=3; d=4")];
+    assert_eq!(client.send("GET", "/", "", &cookies).await.unwrap().status(), 200);
+    let seen = &stub.seen()[0].headers;
+    let lines: Vec<_> = seen.get_all("cookie").iter().collect();
+    assert_eq!(lines, ["a=1; b=2; c=3; d=4"]);
+}
+
+#[tokio::test]
 async fn of_a_length_beside_chunks_the_chunks_count() {
     for length in [3, 50] {
         let answer = format!(

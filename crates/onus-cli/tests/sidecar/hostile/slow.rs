@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{interval, timeout};
@@ -63,11 +64,16 @@ async fn bodies_that_do_not_end_hold_no_memory_and_nobody_up() {
 #[tokio::test]
 async fn answers_that_nobody_reads_hold_no_memory_and_nobody_up() {
     // Much for everybody but the neighbour.
-    let stub = lines(|mut line| async move {
-        while let Some(seen) = line.request().await {
-            let length = if seen.uri == "/neighbour" { 0 } else { 8 << 20 };
-            line.say(format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n")).await;
-            line.say("a".repeat(length)).await;
+    let much = Bytes::from(vec![b'a'; 8 << 20]);
+    let stub = lines(move |mut line| {
+        let much = much.clone();
+        async move {
+            while let Some(seen) = line.request().await {
+                let body = if seen.uri == "/neighbour" { Bytes::new() } else { much.clone() };
+                let length = body.len();
+                line.say(format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n")).await;
+                line.say(body).await;
+            }
         }
     })
     .await;
