@@ -149,7 +149,22 @@ fn row(line: &Line) -> String {
     if !line.error.is_empty() {
         row.push_str(&format!(" error={:?}", line.error));
     }
-    row
+    shown(&row)
+}
+
+/// The text without what a stranger may have written for the terminal: signs that control it, or
+/// that turn the direction of writing.
+fn shown(text: &str) -> String {
+    let turns = |sign| matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut shown = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if sign.is_control() || turns(sign) {
+            shown.extend(sign.escape_unicode());
+        } else {
+            shown.push(sign);
+        }
+    }
+    shown
 }
 
 /// The time of day, of Greenwich.
@@ -195,6 +210,8 @@ mod tests {
             "01:02:03.004 shop/web           shop/pay             2     503    12ms closed POST \
              /charge 10.0.0.7:80 cause=dependency origin=shop/db hops=1"
         );
+        let strange = Line { path: "/\u{9b}31m\u{202e}\r/ö".to_owned(), ..Line::default() };
+        assert!(row(&strange).contains(" /\\u{9b}31m\\u{202e}\\u{d}/ö"), "{}", row(&strange));
         let gap = Line { missed: 7, ..Line::default() };
         assert!(row(&gap).contains("7 lines are missing"));
     }

@@ -114,7 +114,7 @@ async fn ask(
             }
         }
         Err(error) => {
-            if error.is_of_request() {
+            if error.is_malformed_request() {
                 state.inbound.client_errors.count(ClientError::Malformed);
             }
             OwnError::from(&error).answer(grpc)

@@ -194,7 +194,7 @@ impl Front for Outbound {
                 }
             }
             Err(error) => {
-                if error.is_of_request() {
+                if error.is_malformed_request() {
                     self.state.outbound.client_errors.count(ClientError::Malformed);
                 }
                 OwnError::from(&error).answer(grpc)

@@ -73,6 +73,14 @@ impl PoolError {
         }
     }
 
+    /// Whether what came of the request's body cannot be meant: a client that is gone sent no such.
+    pub(crate) fn is_malformed_request(&self) -> bool {
+        let is_wrong = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)
+        };
+        self.is_of_request() && causes(self).any(|cause| cause.downcast_ref().is_some_and(is_wrong))
+    }
+
     /// What failed, for people.
     pub(crate) fn detail(&self) -> String {
         let mut text = format!("failed to {self}");

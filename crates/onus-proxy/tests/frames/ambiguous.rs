@@ -153,6 +153,13 @@ async fn a_body_that_cannot_be_meant_is_the_fault_of_who_sent_it() {
             assert_eq!(answer.headers.get("onus-claim"), None, "{chunks:?}");
         }
     }
+    // Who goes away meanwhile has sent nothing wrong.
+    for address in [proxy.inbound(), proxy.outbound()] {
+        let mut line = Line::to(address).await;
+        line.say("POST / HTTP/1.1\r\nhost: peer\r\ncontent-length: 9\r\n\r\nhello").await;
+        line.half_close().await;
+        line.drain().await;
+    }
     let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
     for count in [
         "onus_proxy_client_errors_total{listener=\"inbound\",kind=\"malformed\"} 4",
