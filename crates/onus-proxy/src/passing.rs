@@ -1,6 +1,6 @@
 //! A message on its way through the proxy: what is changed in it whoever gets it.
 
-use http::header::SEC_WEBSOCKET_ACCEPT;
+use http::header::{HeaderValue, SEC_WEBSOCKET_ACCEPT, TRANSFER_ENCODING};
 use http::{Method, Request, Response, StatusCode};
 use hyper::ext::Protocol;
 
@@ -41,6 +41,14 @@ impl Passing {
         tunnels: &Busy,
         connections: &Busy,
     ) -> Result<(), OwnError> {
+        // Only chunks are taken off here, and nothing would say that there is more to take off.
+        let is_plain = |coding: &HeaderValue| {
+            let coding = coding.as_bytes();
+            coding.eq_ignore_ascii_case(b"chunked") || coding.eq_ignore_ascii_case(b"identity")
+        };
+        if !response.headers().get_all(TRANSFER_ENCODING).iter().all(is_plain) {
+            return Err(OwnError::meaningless("the answer has a transfer coding beside chunks"));
+        }
         match self.tunnel {
             Some(tunnel) => tunnel.open(self.is_connect, response, [tunnels, connections]),
             None if response.status() == StatusCode::SWITCHING_PROTOCOLS => {

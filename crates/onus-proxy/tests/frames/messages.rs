@@ -108,6 +108,23 @@ async fn heads_of_answers_have_the_room_of_heads_of_requests() {
 }
 
 #[tokio::test]
+async fn an_answer_with_a_coding_that_stays_is_not_passed_on_without_it() {
+    let stub = answers(
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    )
+    .await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    for address in [proxy.inbound(), proxy.outbound()] {
+        let mut line = Line::to(address).await;
+        line.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+        let head = line.head().await.unwrap();
+        let says = "onus; error=http_protocol_error; \
+                    details=\"the answer has a transfer coding beside chunks\"";
+        assert_eq!((head.status(), &head.headers["proxy-status"]), (502, &says.parse().unwrap()));
+    }
+}
+
+#[tokio::test]
 async fn cookies_in_several_lines_are_one_line_in_the_old_version() {
     let stub = answers("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
     let proxy = between(stub.address, &[stub.address], ", protocol: http1").await;
