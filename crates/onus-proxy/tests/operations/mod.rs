@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 mod drain;
 mod limits;
+mod probes;
 mod reload;
 mod tail;
 mod tls;
