@@ -123,7 +123,8 @@ impl InboundFilter {
     /// The stream is over, however it ended.
     pub fn on_end(&mut self, stream: &impl Stream) {
         let Some(mut serving) = self.serving.take() else { return };
-        let now = stream.now();
+        // Ids that linger need the time, and a request with a record has none.
+        let now = serving.record.as_ref().map_or_else(|| stream.now(), Record::opened);
         serving.adopt(stream);
         serving.close(stream);
         match serving.ending(stream) {
