@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use onus_envoy::{Counters, FAMILIES};
 
 use crate::abi;
+use crate::counter_name::counter_name;
 
-/// The counters of the plugin. A plugin's counters have no labels: they are in the name, in the
-/// form from which Istio's proxies take them (`extraStatTags`).
+/// The counters of the plugin. A plugin's counters have no labels: they are in the name.
 pub(crate) struct PluginCounters;
 
 thread_local! {
@@ -19,13 +18,8 @@ thread_local! {
 
 impl Counters for PluginCounters {
     fn add(&mut self, family: usize, values: &[&str], count: u64) {
-        let mut name = String::new();
-        for (label, value) in FAMILIES[family].labels.iter().zip(values) {
-            // Writing to a string does not fail.
-            let _ = write!(name, "{label}=.={value};.;");
-        }
-        // What is left when the labels have been taken out.
-        name.push_str(FAMILIES[family].name);
+        let family = &FAMILIES[family];
+        let name = counter_name(family.name, family.labels, values);
         let id = IDS.with_borrow_mut(|ids| match ids.get(&name) {
             Some(id) => Some(*id),
             None => {

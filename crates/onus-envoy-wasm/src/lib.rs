@@ -8,6 +8,8 @@
 //! there.
 
 #[cfg(any(test, target_arch = "wasm32"))]
+mod counter_name;
+#[cfg(any(test, target_arch = "wasm32"))]
 mod lines;
 
 #[cfg(target_arch = "wasm32")]
