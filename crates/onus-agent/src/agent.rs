@@ -376,6 +376,11 @@ impl Agent {
         &self.correlator
     }
 
+    /// A call that may belong to a request of this agent was made where nobody can tie it to one.
+    pub fn untied_elsewhere(&self) {
+        self.untied.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn untied_calls(&self) -> u64 {
         self.untied.load(Ordering::Relaxed)
     }

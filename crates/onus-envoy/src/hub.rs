@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http::HeaderName;
 use onus_agent::correlator::{Found, Token};
@@ -28,8 +28,9 @@ pub struct Service {
     ids: Vec<HeaderName>,
     /// What the filters read beside what ownership knows.
     more: Vec<HeaderName>,
-    /// The service under the configuration before this one, for requests that began under it.
-    before: Option<Arc<Agent>>,
+    /// The service under all its configurations: filters of an older one stay for as long as their
+    /// connections, and serve the same requests.
+    versions: Arc<Versions>,
     export: Export,
 }
 
@@ -59,8 +60,8 @@ impl Hub {
             return Ok(same.clone());
         }
         let agent = Agent::new(&config.agent()?, seed, now)?;
-        let before = before.map(|before| before.agent.clone());
-        let service = Arc::new(Service::new(config, agent, before)?);
+        let versions = before.map(|before| before.versions.clone()).unwrap_or_default();
+        let service = Arc::new(Service::new(config, agent, versions)?);
         services.insert(name, service.clone());
         Ok(service)
     }
@@ -76,14 +77,15 @@ impl Service {
     fn new(
         config: FilterConfig,
         agent: Arc<Agent>,
-        before: Option<Arc<Agent>>,
+        versions: Arc<Versions>,
     ) -> Result<Self, ConfigError> {
         let ids = config.id_headers()?;
         let mut more = ids.clone();
         more.extend(agent.claim_alias().cloned());
         more.retain(|name| !block::is_known(name));
         let export = Export::new(&agent);
-        Ok(Self { config, agent, ids, more, before, export })
+        versions.join(&agent);
+        Ok(Self { config, agent, ids, more, versions, export })
     }
 
     /// The agent of the service.
@@ -131,17 +133,62 @@ impl Service {
         }
     }
 
-    /// The request that a call with this token belongs to, and the agent that knows it.
-    pub(crate) fn by_token(&self, token: Token) -> Option<(&Arc<Agent>, Inbound)> {
-        let agents = [Some(&self.agent), self.before.as_ref()];
-        agents.into_iter().flatten().find_map(|agent| Some((agent, agent.inbound_of(token)?)))
+    /// The request that a call with this token belongs to, and the agent that knows it if that is
+    /// another than this service's.
+    pub(crate) fn by_token(&self, token: Token) -> Option<(Option<Arc<Agent>>, Inbound)> {
+        if let Some(inbound) = self.agent.inbound_of(token) {
+            return Some((None, inbound));
+        }
+        let others = self.versions.others(&self.agent);
+        others.into_iter().find_map(|agent| {
+            let inbound = agent.inbound_of(token)?;
+            Some((Some(agent), inbound))
+        })
     }
 
-    /// The request that a call with this fallback id belongs to, if that is certain.
-    pub(crate) fn by_id(&self, id: &[u8]) -> Option<Inbound> {
-        match self.agent.inbound_by_id(id) {
-            Found::One(inbound) => Some(inbound),
-            Found::Ambiguous | Found::Unknown => None,
+    /// The request that a call with this fallback id belongs to, if that is certain, and the agent
+    /// that knows it if that is another than this service's.
+    pub(crate) fn by_id(&self, id: &[u8]) -> Option<(Option<Arc<Agent>>, Inbound)> {
+        let own = (None, self.agent.inbound_by_id(id));
+        let others = self.versions.others(&self.agent).into_iter().map(|agent| {
+            let found = agent.inbound_by_id(id);
+            (Some(agent), found)
+        });
+        let mut one = None;
+        for (agent, found) in [own].into_iter().chain(others) {
+            match found {
+                Found::One(inbound) if one.is_none() => one = Some((agent, inbound)),
+                Found::One(_) | Found::Ambiguous => return None,
+                Found::Unknown => {}
+            }
         }
+        one
+    }
+
+    /// A call could be tied to no request: it may belong to one that came in by filters of another
+    /// configuration.
+    pub(crate) fn note_untied(&self) {
+        for agent in self.versions.others(&self.agent) {
+            agent.untied_elsewhere();
+        }
+    }
+}
+
+/// The agents of one service, each under a configuration, for as long as filters use them.
+#[derive(Default)]
+struct Versions(Mutex<Vec<Weak<Agent>>>);
+
+impl Versions {
+    fn join(&self, agent: &Arc<Agent>) {
+        let mut agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.retain(|agent| agent.strong_count() > 0);
+        agents.push(Arc::downgrade(agent));
+    }
+
+    /// All but this one.
+    fn others(&self, own: &Arc<Agent>) -> Vec<Arc<Agent>> {
+        let agents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = agents.iter().filter(|agent| agent.as_ptr() != Arc::as_ptr(own));
+        others.filter_map(Weak::upgrade).collect()
     }
 }

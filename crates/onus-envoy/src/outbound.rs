@@ -37,11 +37,13 @@ impl OutboundFilter {
     pub fn on_request(&mut self, stream: &mut impl Stream, ends: bool) {
         let off = self.service.agent().mode() == Mode::Off;
         if off && !self.service.has_policies() {
+            self.service.note_untied();
             return;
         }
         let mut lines = Lines::read(stream, Block::Request, self.service.more());
         let token = trace_context::read_token(&lines.headers).filter(|_| !off);
-        let (agent, inbound, read) = self.inbound(token, &lines, stream);
+        let (other, inbound, read) = self.inbound(token, &lines, stream);
+        let agent = other.as_ref().unwrap_or_else(|| self.service.agent());
         if !off {
             trace_context::remove_token(&mut lines.headers);
         }
@@ -82,26 +84,30 @@ impl OutboundFilter {
         self.calling = Some(calling);
     }
 
-    /// The request that the call belongs to, by its token, else by an id that is certain; and its
-    /// record as it was read, where workers share no memory.
+    /// The request that the call belongs to, by its token, else by an id that is certain; the agent
+    /// that knows it if that is another than this service's; and its record as it was read, where
+    /// workers share no memory.
     fn inbound(
         &self,
         token: Option<Token>,
         lines: &Lines,
         stream: &impl Stream,
-    ) -> (&Arc<Agent>, Option<Inbound>, Option<Read>) {
+    ) -> (Option<Arc<Agent>>, Option<Inbound>, Option<Read>) {
         if let Some(shared) = stream.shared() {
             let agent = self.service.agent();
             let found = token.and_then(|token| records::find(shared, agent, token));
             let (inbound, read) = found.unzip();
-            return (agent, inbound, read);
+            return (None, inbound, read);
         }
-        if let Some((agent, inbound)) = token.and_then(|token| self.service.by_token(token)) {
-            return (agent, Some(inbound), None);
+        let found = token.and_then(|token| self.service.by_token(token)).or_else(|| {
+            let ids = self.service.ids().iter().filter_map(|name| id_of(&lines.headers, name));
+            ids.into_iter().find_map(|id| self.service.by_id(id))
+        });
+        if found.is_none() {
+            self.service.note_untied();
         }
-        let ids = self.service.ids().iter().filter_map(|name| id_of(&lines.headers, name));
-        let inbound = ids.into_iter().find_map(|id| self.service.by_id(id));
-        (self.service.agent(), inbound, None)
+        let (other, inbound) = found.unzip();
+        (other.flatten(), inbound, None)
     }
 
     /// The head of the answer is there that the application gets; `ends` if there is nothing more.
