@@ -8,6 +8,7 @@ use onus_envoy::{
 
 use crate::abi;
 use crate::counters::PluginCounters;
+use crate::shared_data;
 use crate::stream::{PluginStream, now, property_text};
 
 /// The plugin on one listener.
@@ -27,6 +28,7 @@ impl Plugin {
         let direction = config.for_plugin()?;
         config.service = config.service.or_else(of_node);
         let service = HUB.service(config, fastrand::u64(..), now())?;
+        shared_data::open();
         Ok(Self { direction, service })
     }
 

@@ -1,7 +1,5 @@
 //! The bytes that Envoy shares between workers.
 
-use std::sync::OnceLock;
-
 use onus_envoy::Shared;
 
 use crate::abi;
@@ -9,8 +7,8 @@ use crate::abi;
 /// The shared data of this plugin's `vm_id`.
 pub(crate) struct SharedData;
 
-/// The key of the number that the next worker gets.
-const WORKERS: &str = "onus.workers";
+/// The key of the number that is taken next.
+const NUMBERS: &str = "onus.numbers";
 
 /// How often workers may meet at one key before one gives up.
 const MEETINGS_MAX: u32 = 1_000;
@@ -24,18 +22,25 @@ impl Shared for SharedData {
         abi::set_shared(key, value, version)
     }
 
-    fn worker(&self) -> u16 {
-        static WORKER: OnceLock<u16> = OnceLock::new();
-        *WORKER.get_or_init(|| next_worker().unwrap_or_else(|| fastrand::u16(..)))
+    fn next_number(&self) -> u16 {
+        take_number().unwrap_or_else(|| fastrand::u16(..))
     }
 }
 
-/// The next free number. A plugin that is loaded again takes new ones; they start anew after 65,535.
-fn next_worker() -> Option<u16> {
+/// The first number may be taken. Envoy configures a plugin in its main thread before any worker has
+/// it, so nobody can take one meanwhile.
+pub(crate) fn open() {
+    if SharedData.get(NUMBERS).is_none() {
+        SharedData.set(NUMBERS, &0_u16.to_le_bytes(), 0);
+    }
+}
+
+/// The next free number. Each worker takes one for each configuration; they start anew after 65,535.
+fn take_number() -> Option<u16> {
     for _ in 0..MEETINGS_MAX {
-        let (taken, version) = SharedData.get(WORKERS).unwrap_or_default();
-        let taken = taken.try_into().map_or(0, u16::from_le_bytes);
-        if SharedData.set(WORKERS, &taken.wrapping_add(1).to_le_bytes(), version) {
+        let (taken, version) = SharedData.get(NUMBERS)?;
+        let taken = u16::from_le_bytes(taken.try_into().ok()?);
+        if SharedData.set(NUMBERS, &taken.wrapping_add(1).to_le_bytes(), version) {
             return Some(taken);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use http::HeaderName;
 use onus_agent::correlator::{Found, Token};
@@ -13,6 +13,7 @@ use crate::block;
 use crate::callee;
 use crate::config::{ConfigError, FilterConfig};
 use crate::stats::{Counters, Export};
+use crate::stream::Shared;
 
 /// The services that filters of this process belong to.
 #[derive(Default)]
@@ -32,6 +33,9 @@ pub struct Service {
     /// connections, and serve the same requests.
     versions: Arc<Versions>,
     export: Export,
+    /// The number under which requests are filed in the table of all workers, where they share no
+    /// memory: this worker's for this configuration.
+    number: OnceLock<u16>,
 }
 
 impl Hub {
@@ -85,7 +89,7 @@ impl Service {
         more.retain(|name| !block::is_known(name));
         let export = Export::new(&agent);
         versions.join(&agent);
-        Ok(Self { config, agent, ids, more, versions, export })
+        Ok(Self { config, agent, ids, more, versions, export, number: OnceLock::new() })
     }
 
     /// The agent of the service.
@@ -114,6 +118,10 @@ impl Service {
     /// Tells Envoy what was counted since the last time, a few seconds ago or more.
     pub fn export(&self, counters: &mut impl Counters, now: Timestamp) {
         self.export.follow(counters, now);
+    }
+
+    pub(crate) fn number(&self, shared: &dyn Shared) -> u16 {
+        *self.number.get_or_init(|| shared.next_number())
     }
 
     pub(crate) fn ids(&self) -> &[HeaderName] {

@@ -70,7 +70,8 @@ impl InboundFilter {
             // A record is found by its token only.
             Some(shared) => {
                 let token = agent.file(inbound, iter::empty(), now)?;
-                let (record, token) = Record::open(shared, inbound, token, now)?;
+                let (record, token) =
+                    Record::open(shared, inbound, token, self.service.number(shared), now)?;
                 (Some(record), token)
             }
         };

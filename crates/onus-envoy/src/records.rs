@@ -28,14 +28,15 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Files the record of a request under this worker's token; the token for its calls.
+    /// Files the record of a request under a token with this number; the token for its calls.
     pub(crate) fn open(
         shared: &dyn Shared,
         inbound: &Inbound,
         token: Token,
+        number: u16,
         now: Timestamp,
     ) -> Option<(Self, Token)> {
-        let token = token.of_worker(shared.worker());
+        let token = token.of_worker(number);
         let (key, bytes) = (key(token), inbound.record(token));
         shared.set(&key, &bytes, 0).then(|| {
             let (len, adopted, grown) = (bytes.len(), false, false);

@@ -70,8 +70,8 @@ pub trait Shared {
     /// whatever stands there.
     fn set(&self, key: &str, value: &[u8], version: u32) -> bool;
 
-    /// The number of this worker.
-    fn worker(&self) -> u16;
+    /// A number that nobody else has got: who files records has one, and no other's keys.
+    fn next_number(&self) -> u16;
 }
 
 /// A header block of a stream.

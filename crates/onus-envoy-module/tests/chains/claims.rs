@@ -1,13 +1,17 @@
 //! Whose error it is, in the eyes of an Envoy.
 
+use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, HeaderName};
 use tokio::task::JoinSet;
 
 use crate::cast::{
-    App, CONTEXT, Chain, Client, Envoy, Filters, Plan, Protocol, Retries, Seen, Setup, until,
+    App, CONTEXT, Chain, Client, Envoy, Filters, Plan, Protocol, Retries, Seen, Setup, Sidecar,
+    scratch, until,
 };
 
 /// Two services: what the first one answers depends on the plan in the request.
@@ -136,33 +140,105 @@ pub(super) async fn many_of_one_trace(
         tasks.spawn(async move {
             let mut errors = 0;
             for n in 0..requests / AT_ONCE {
-                // Own failures 30 %, failures of the callee 30 %, independent of each other.
-                let n = n * AT_ONCE + task;
-                let plan = match (n % 10 < 3, n / 10 % 10 < 3) {
-                    (true, true) => Plan::Both,
-                    (true, false) => Plan::Own,
-                    (false, true) => Plan::Dependency,
-                    (false, false) => Plan::Ok,
-                };
-                let expected = match plan {
-                    Plan::Both | Plan::Dependency => "unclaimed",
-                    Plan::Own => "claimed",
-                    Plan::Ok | Plan::Swallowed | Plan::Abandoned => "",
-                };
-                let mut headers = HeaderMap::new();
-                headers.insert("x-plan", plan.name().parse().unwrap());
-                let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-                headers.insert(HeaderName::from_static("traceparent"), trace.parse().unwrap());
-                let seen = client.send(to, &headers).await.unwrap();
-                let claim = seen.line("onus-claim").split(';').next().unwrap();
-                assert_eq!(claim, expected, "{plan:?} {:?}", seen.headers);
-                errors += usize::from(!expected.is_empty());
+                errors += usize::from(is_claimed_truly(&client, to, n * AT_ONCE + task).await);
             }
             errors
         });
     }
     let errors: usize = tasks.join_all().await.into_iter().sum();
     assert_eq!(errors, requests * 51 / 100);
+}
+
+/// Sends request number `n` of one trace, and holds its claim against the truth; whether it failed.
+/// Own failures are 30 %, failures of the callee 30 %, independent of each other.
+async fn is_claimed_truly(client: &Client, to: SocketAddr, n: usize) -> bool {
+    let plan = match (n % 10 < 3, n / 10 % 10 < 3) {
+        (true, true) => Plan::Both,
+        (true, false) => Plan::Own,
+        (false, true) => Plan::Dependency,
+        (false, false) => Plan::Ok,
+    };
+    let expected = match plan {
+        // Envoy may have retried it, or refused to as too many retries were under way.
+        Plan::Both | Plan::Dependency => "unclaimed;reason=",
+        Plan::Own => "claimed;reason=own;",
+        Plan::Ok | Plan::Swallowed | Plan::Abandoned => "",
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert("x-plan", plan.name().parse().unwrap());
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    headers.insert(HeaderName::from_static("traceparent"), trace.parse().unwrap());
+    let seen = client.send(to, &headers).await.unwrap();
+    let claim = seen.line("onus-claim");
+    let is_true = claim.starts_with(expected) && claim.is_empty() == expected.is_empty();
+    assert!(is_true, "{plan:?} {:?}", seen.headers);
+    !expected.is_empty()
+}
+
+#[tokio::test]
+async fn claims_stay_true_while_the_configuration_changes() {
+    // [correlate-1]
+    let Some(binary) = Envoy::binary("claims_stay_true") else { return };
+    changed_under_load(&binary, Filters::module).await;
+}
+
+/// A caller's listeners change under load; connections that are open keep the filters they have.
+pub(super) async fn changed_under_load(binary: &Path, filters: fn(&'static str) -> Filters) {
+    let dir = scratch();
+    fs::create_dir_all(&dir).unwrap();
+    let (file, new) = (dir.join("listeners.yaml"), dir.join("new"));
+    let (caller, callee) = (
+        App::planned_caller(Protocol::Http1, CONTEXT).await,
+        App::planned_callee(Protocol::Http1).await,
+    );
+    let (unchanged, retries) = (filters("enforce"), Retries::None);
+    let services = vec![Setup { app: callee, filters: unchanged, retries }];
+    let callee = Chain::start(binary, Protocol::Http1, services).await;
+    let put = |mode| {
+        let sidecar = Sidecar {
+            service: "caller",
+            protocol: Protocol::Http1,
+            app: caller.address,
+            callee: ("a", callee.envoys[0].port("inbound")),
+            retries: Retries::On5xx(1),
+            filters: &filters(mode),
+            old: Envoy::is_old(binary),
+        };
+        fs::write(&new, sidecar.watched_listeners()).unwrap();
+        fs::rename(&new, &file).unwrap();
+        sidecar.yaml_watching(&file)
+    };
+    let envoy = Envoy::start(binary, &put("enforce")).await;
+    caller.call_through(envoy.port("outbound"));
+    let (to, stopped) = (envoy.port("inbound"), Arc::new(AtomicBool::new(false)));
+    let mut load = JoinSet::new();
+    for task in 0..8 {
+        let stopped = stopped.clone();
+        load.spawn(async move {
+            // Of two clients one keeps its connection, the other makes a new one each time.
+            let (kept, mut n) = (Client::new(Protocol::Http1), task);
+            while !stopped.load(Ordering::Relaxed) {
+                let fresh = Client::new(Protocol::Http1);
+                let client = if task % 2 == 0 { &kept } else { &fresh };
+                is_claimed_truly(client, to, n).await;
+                n += 8;
+            }
+        });
+    }
+    for (changes, mode) in ["enforce 100%", "enforce", "enforce 100%"].into_iter().enumerate() {
+        put(mode);
+        let updates =
+            format!("listener_manager.listener_in_place_updated: {}\n", 2 * (changes + 1));
+        until("the listeners have changed", async || {
+            envoy.get("/stats?filter=in_place_updated").await.unwrap() == updates
+        })
+        .await;
+        let handled = caller.handled();
+        until("requests came after it", async || caller.handled() >= handled + 200).await;
+    }
+    stopped.store(true, Ordering::Relaxed);
+    load.join_all().await;
+    fs::remove_dir_all(&dir).unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! The same filters as a Wasm plugin, whose workers share nothing but bytes.
 
 use crate::cast::{App, CONTEXT, Chain, Envoy, Filters, Plan, Protocol, Retries, Setup};
-use crate::chains::claims::{claim, many_of_one_trace, one_after_the_other_dies};
+use crate::chains::claims::{
+    changed_under_load, claim, many_of_one_trace, one_after_the_other_dies,
+};
 use crate::chains::storms::{half_of_the_trees, observe_equals_off};
 
 #[tokio::test]
@@ -78,4 +80,11 @@ async fn the_plugin_does_not_confuse_concurrent_requests_of_one_trace() {
     for protocol in [Protocol::Http1, Protocol::Grpc] {
         many_of_one_trace(&binary, protocol, &Filters::Wasm("enforce"), 800).await;
     }
+}
+
+#[tokio::test]
+async fn claims_of_the_plugin_stay_true_while_its_configuration_changes() {
+    // [correlate-1]
+    let Some(binary) = Envoy::binary_and_plugin("claims_of_the_plugin_stay_true") else { return };
+    changed_under_load(&binary, Filters::Wasm).await;
 }

@@ -6,23 +6,18 @@ use std::rc::Rc;
 
 use onus_envoy::{Shared, Timestamp};
 
-/// One worker's view of the table.
+/// The table, which all workers see.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     bytes: Rc<RefCell<BTreeMap<String, Version>>>,
     clock: Rc<Cell<u64>>,
-    worker: u16,
+    numbers: Rc<Cell<u16>>,
 }
 
 /// What stands under a key, and the number of its version.
 type Version = (Vec<u8>, u32);
 
 impl Table {
-    /// The same table, as another worker sees it.
-    pub(crate) fn of_worker(&self, worker: u16) -> Self {
-        Self { worker, ..self.clone() }
-    }
-
     /// The time that all workers share: each look is later than the last one.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.set(self.clock.get() + 1);
@@ -56,7 +51,7 @@ impl Shared for Table {
         true
     }
 
-    fn worker(&self) -> u16 {
-        self.worker
+    fn next_number(&self) -> u16 {
+        self.numbers.replace(self.numbers.get() + 1)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onus_envoy::{InboundFilter, OutboundFilter, Service};
+use onus_envoy::{FilterConfig, Hub, InboundFilter, OutboundFilter, Service, Timestamp};
 
 use super::{enforcing, headers, line};
 use crate::cast::{Played, Table};
@@ -14,8 +14,8 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(table: &Table, number: u16) -> Self {
-        Self { service: enforcing(), table: table.of_worker(number) }
+    fn new(table: &Table) -> Self {
+        Self { service: enforcing(), table: table.clone() }
     }
 
     fn stream(&self, state: &str) -> Played {
@@ -58,7 +58,7 @@ fn claim((mut filter, mut stream): (InboundFilter, Played)) -> String {
 fn a_claim_knows_what_other_workers_did() {
     // [correlate-1] [claim-2]
     let table = Table::default();
-    let workers = [Worker::new(&table, 0), Worker::new(&table, 1)];
+    let workers = [Worker::new(&table), Worker::new(&table)];
     for serving in 0..2 {
         let request = workers[serving].serve();
         let state = line(&request.1.request, "tracestate").to_owned();
@@ -77,7 +77,7 @@ fn a_claim_knows_what_other_workers_did() {
 #[test]
 fn a_call_that_is_answered_is_written_down_once() {
     let table = Table::default();
-    let worker = Worker::new(&table, 0);
+    let worker = Worker::new(&table);
     let request = worker.serve();
     let mut stream = worker.stream(line(&request.1.request, "tracestate"));
     let mut filter = OutboundFilter::new(worker.service.clone());
@@ -91,10 +91,30 @@ fn a_call_that_is_answered_is_written_down_once() {
 }
 
 #[test]
+fn a_worker_with_two_configurations_keeps_their_requests_apart() {
+    // [correlate-1]
+    let table = Table::default();
+    let (mut worker, hub) = (Worker::new(&table), Hub::new());
+    let config = |text: &str| {
+        let config = FilterConfig::parse(text.as_bytes()).unwrap();
+        hub.service(config, 1, Timestamp::ZERO).unwrap()
+    };
+    worker.service = config(r#"{"service": "a", "mode": "enforce"}"#);
+    let older = worker.serve();
+    worker.service = config(r#"{"service": "a", "mode": "enforce 100%"}"#);
+    let newer = worker.serve();
+    for request in [older, newer] {
+        let state = line(&request.1.request, "tracestate").to_owned();
+        worker.call(&state, 503, "unclaimed;origin=\"z\";hops=0");
+        assert!(claim(request).starts_with("unclaimed;reason=suppressed"));
+    }
+}
+
+#[test]
 fn keys_are_as_many_as_requests_at_the_same_time() {
     // [fault-2]
     let table = Table::default();
-    let workers = [Worker::new(&table, 0), Worker::new(&table, 1)];
+    let workers = [Worker::new(&table), Worker::new(&table)];
     for n in 0..1_000 {
         let [one, two] = [0, 1].map(|at| workers[at].serve());
         let state = line(&one.1.request, "tracestate").to_owned();
@@ -111,7 +131,7 @@ fn keys_are_as_many_as_requests_at_the_same_time() {
 #[test]
 fn a_token_of_an_earlier_request_finds_nothing() {
     let table = Table::default();
-    let worker = Worker::new(&table, 0);
+    let worker = Worker::new(&table);
     let first = worker.serve();
     let state = line(&first.1.request, "tracestate").to_owned();
     claim(first);
