@@ -68,7 +68,6 @@ impl Outbound {
         now: impl Fn() -> Timestamp,
     ) -> Self {
         let halvings = edge.lasting.halvings.load(Ordering::Relaxed);
-        let identity = CallIdentity { callee: edge.key.callee, head: start.head, body: start.body };
         let carried = Carried::by(headers);
         let terms = |tied: Option<&Inbound>| {
             let arm = match tied {
@@ -103,6 +102,15 @@ impl Outbound {
             }
             call
         };
+        let mut identity = CallIdentity {
+            callee: edge.key.callee,
+            head: start.head,
+            body: start.body,
+            previous: 0,
+        };
+        if carried.attempt_or_mark && start.method == MethodKind::Grpc {
+            identity.previous = wire::previous_attempts(headers);
+        }
         let tied = inbound.and_then(|inbound| {
             let start = |tries| begin(Some(&inbound), tries);
             let (slot, call) = inbound.call_started(&edge, identity, start)?;
@@ -193,7 +201,8 @@ impl Outbound {
         }
         // Observing shows nothing but Onus's own headers.
         if self.arm() == Arm::Enforce && self.call.terms().method == MethodKind::Grpc {
-            wire::write_previous_attempts(headers, attempt);
+            let previous = self.call.previous_attempts(self.identity.previous);
+            wire::write_previous_attempts(headers, previous);
         }
     }
 

@@ -19,7 +19,8 @@ use http::header::IntoHeaderName;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub use attempt::{
-    Carried, attempt_seen, is_marked, write_attempt, write_mark, write_previous_attempts,
+    Carried, attempt_seen, is_marked, previous_attempts, write_attempt, write_mark,
+    write_previous_attempts,
 };
 pub use claim_headers::{ClaimHeaders, ParsedClaim};
 pub use claim_text::{CLAIM_MAX, ClaimText, InvalidClaim, ORIGIN_MAX};

@@ -84,6 +84,15 @@ impl OutboundCall {
             && (self.terms.marked || self.tries.last.is_some_and(CalleeClaim::is_unanswered))
     }
 
+    /// How many attempts there were before the one under way, as callees are told that speak gRPC
+    /// (attempt-12). `told` is what the application says of them, a retry of its own included: its
+    /// number counts what this host has sent before, but for the attempts of this run.
+    #[must_use]
+    pub fn previous_attempts(&self, told: u32) -> u32 {
+        let since = self.sends.saturating_sub(1);
+        told.saturating_add(since).max(self.tries.sent.saturating_sub(1))
+    }
+
     /// Whether an attempt may leave at all; `now` is asked where the call has a deadline.
     ///
     /// # Errors

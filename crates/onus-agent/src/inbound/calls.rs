@@ -17,14 +17,8 @@ pub(super) struct CallNote {
     pub(super) origin: Option<Origin>,
 }
 
-/// What makes two calls of one request the same logical call: the callee, a hash of method and
-/// path, and a digest of the body where it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CallIdentity {
-    pub(crate) callee: Symbol,
-    pub(crate) head: u64,
-    pub(crate) body: Option<u64>,
-}
+/// What tells one call of a request from the others.
+pub(crate) type CallIdentity = onus_core::CallIdentity<Symbol>;
 
 impl Inbound {
     /// A logical call starts, or goes on as a repeat of `identity`. `None` where the request is
@@ -40,13 +34,11 @@ impl Inbound {
             if progress.stage == Stage::Finished {
                 return None;
             }
-            let repeated = progress
-                .notes
-                .iter()
-                .position(|note| identity.body.is_some() && note.identity == identity);
-            let (slot, tries) = match repeated {
+            let ended = progress.notes.iter().map(|note| &note.identity);
+            let (slot, tries) = match identity.repeated(progress.call.arm(), ended) {
                 Some(at) => {
-                    let slot = progress.notes.swap_remove(at).slot;
+                    // The others stay in their order.
+                    let slot = progress.notes.remove(at).slot;
                     (slot, Some(progress.call.on_repeated(slot)))
                 }
                 None => match progress.call.on_started(edge.id, edge.class()) {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The most calls of a request that are kept in its record; further ones are context-lost.
 const ENTRIES_MAX: usize = 256;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// A call of this worker for a request that another worker serves.
 #[derive(Clone)]
@@ -138,6 +138,7 @@ impl Relay {
             entry.extend(note.identity.head.to_le_bytes());
             entry.push(u8::from(note.identity.body.is_some()));
             entry.extend(note.identity.body.unwrap_or(0).to_le_bytes());
+            entry.extend(note.identity.previous.to_le_bytes());
             if let Some(origin) = &note.origin {
                 write_text(&mut entry, &origin.service);
                 entry.push(origin.hops);
@@ -175,7 +176,9 @@ impl Progress {
         if let Some(head) = take(&mut rest).map(u64::from_le_bytes) {
             let [known] = take(&mut rest)?;
             let body = take(&mut rest).map(u64::from_le_bytes)?;
-            let identity = CallIdentity { callee, head, body: (known == 1).then_some(body) };
+            let previous = take(&mut rest).map(u32::from_le_bytes)?;
+            let body = (known == 1).then_some(body);
+            let identity = CallIdentity { callee, head, body, previous };
             let origin = take_text(&mut rest).and_then(|service| {
                 let [hops] = take(&mut rest)?;
                 Some(Origin { service: service.into(), hops })

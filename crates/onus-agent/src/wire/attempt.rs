@@ -69,13 +69,18 @@ pub fn write_attempt(headers: &mut HeaderMap, attempt: u32) {
     put(headers, &ONUS_ATTEMPT, value);
 }
 
+/// How many attempts there were before this one, as gRPC libraries say; 0 where they do not.
+#[must_use]
+pub fn previous_attempts(headers: &HeaderMap) -> u32 {
+    let previous = largest(headers, &GRPC_PREVIOUS_ATTEMPTS, digits).unwrap_or(0);
+    u32::try_from(previous).unwrap_or(u32::MAX)
+}
+
 /// Tells a callee that speaks gRPC, with or without Onus, how many attempts there were before this
-/// one, as gRPC libraries do: added to those that the application says it has made (attempt-12).
-pub fn write_previous_attempts(headers: &mut HeaderMap, attempt: u32) {
-    let before = i64::from(attempt.saturating_sub(1));
-    if before > 0 {
-        let told = largest(headers, &GRPC_PREVIOUS_ATTEMPTS, digits).unwrap_or(0);
-        put(headers, &GRPC_PREVIOUS_ATTEMPTS, HeaderValue::from(told.saturating_add(before)));
+/// one, as gRPC libraries do, where the application has not said it (attempt-12).
+pub fn write_previous_attempts(headers: &mut HeaderMap, previous: u32) {
+    if previous > previous_attempts(headers) {
+        put(headers, &GRPC_PREVIOUS_ATTEMPTS, HeaderValue::from(previous));
     }
 }
 
@@ -120,21 +125,24 @@ mod tests {
     }
 
     #[test]
-    fn attempts_before_are_added_to_what_the_application_says() {
-        // [attempt-12]
-        for (told, attempt, written) in [
-            (None, 1, None),
-            (None, 2, Some("1")),
-            (None, 3, Some("2")),
-            (Some("2"), 1, Some("2")),
-            (Some("2"), 3, Some("4")),
-            (Some("many"), 2, Some("1")),
+    fn attempts_before_are_written_where_the_application_says_less() {
+        // [attempt-12]; what it says, how that is read, the attempts before, and what is written.
+        for (told, read, previous, written) in [
+            (None, 0, 0, None),
+            (None, 0, 1, Some("1")),
+            (None, 0, 2, Some("2")),
+            (Some("2"), 2, 2, Some("2")),
+            (Some("2"), 2, 4, Some("4")),
+            (Some("many"), 0, 0, Some("many")),
+            (Some("many"), 0, 1, Some("1")),
+            (Some("4294967296"), u32::MAX, u32::MAX, Some("4294967296")),
         ] {
             let told = told.map(|told| ("grpc-previous-rpc-attempts", told));
             let mut headers = block(told.as_slice());
-            write_previous_attempts(&mut headers, attempt);
+            assert_eq!(previous_attempts(&headers), read, "{told:?}");
+            write_previous_attempts(&mut headers, previous);
             let all: Vec<_> = headers.get_all(&GRPC_PREVIOUS_ATTEMPTS).iter().collect();
-            assert_eq!(all, written.into_iter().collect::<Vec<_>>(), "{told:?}, attempt {attempt}");
+            assert_eq!(all, written.into_iter().collect::<Vec<_>>(), "{told:?}, {previous} before");
         }
     }
 

@@ -94,7 +94,7 @@ impl Service {
         self.call(None, callee, target)
     }
 
-    /// A call that the host ties to this request, if it can.
+    /// A `GET` that the host ties to this request, if it can.
     pub(crate) fn call_for(&self, inbound: Option<&Inbound>, callee: &str) -> Call<'_> {
         self.call(inbound, callee, &Target::GET)
     }
@@ -107,7 +107,13 @@ impl Service {
         Procedure::http(self.agent.symbols(), &Method::GET, Some(route))
     }
 
-    fn call(&self, inbound: Option<&Inbound>, callee: &str, target: &Target<'_>) -> Call<'_> {
+    /// A call that the host ties to this request, if it can.
+    pub(crate) fn call(
+        &self,
+        inbound: Option<&Inbound>,
+        callee: &str,
+        target: &Target<'_>,
+    ) -> Call<'_> {
         let edge = self.edge(inbound, callee, target.route);
         let start = CallStart {
             method: target.method,

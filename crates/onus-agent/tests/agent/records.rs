@@ -1,9 +1,9 @@
 //! A request that one worker serves and another makes calls for, when they share nothing but bytes.
 
 use onus_agent::correlator::Token;
-use onus_agent::{Inbound, Relay};
+use onus_agent::{Inbound, MethodKind, Relay};
 
-use crate::host::{Reply, Request, Service, line, retries};
+use crate::host::{Reply, Request, Service, Target, line, retries};
 
 /// Two workers of one service, and the record of a request that the first one serves.
 struct Workers {
@@ -92,19 +92,34 @@ fn mark_and_mode_go_with_the_record() {
 
 #[test]
 fn a_repeat_is_recognised_whoever_made_the_call_before() {
-    // [attempt-6]
+    // [attempt-6] [attempt-13]
+    let grpc = Target { method: MethodKind::Grpc, body: None, ..Target::GET };
+    let numbered = Target { carries: &[("grpc-previous-rpc-attempts", "1")], ..grpc };
+    for (first, again) in [(Target::GET, Target::GET), (grpc, numbered)] {
+        let workers = Workers::new();
+        let (request, token, mut record) = workers.arrive(&[]);
+        for target in [first, again] {
+            let inbound = workers.taken(&record, token);
+            let call = workers.calling.call(Some(&inbound), "c", &target);
+            let mut relay = call.outbound.relay().unwrap();
+            call.play(&[Reply::Error("claimed")]);
+            put(&mut relay, &mut record);
+        }
+        assert!(request.inbound.adopt(&record));
+        let claim = request.claim();
+        assert_eq!(claim, "unclaimed;reason=not-configured;attempt=1;origin=\"c\";hops=1");
+    }
+    // A number that another worker read is not read again as one of a retry.
     let workers = Workers::new();
-    let (request, token, mut record) = workers.arrive(&[]);
+    let (_request, token, mut record) = workers.arrive(&[]);
     for _ in 0..2 {
         let inbound = workers.taken(&record, token);
-        let call = workers.calling.call_for(Some(&inbound), "c");
+        let call = workers.calling.call(Some(&inbound), "c", &numbered);
         let mut relay = call.outbound.relay().unwrap();
         call.play(&[Reply::Error("claimed")]);
         put(&mut relay, &mut record);
     }
-    assert!(request.inbound.adopt(&record));
-    let claim = request.claim();
-    assert_eq!(claim, "unclaimed;reason=not-configured;attempt=1;origin=\"c\";hops=1");
+    assert_eq!(workers.calling.metrics().sum("onus_repeats_total", &[]), 0.0);
 }
 
 #[test]

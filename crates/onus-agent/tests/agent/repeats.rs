@@ -51,6 +51,99 @@ fn the_same_call_after_it_failed_is_a_repeat() {
 }
 
 #[test]
+fn a_grpc_call_that_says_it_is_a_retry_is_a_repeat() {
+    // [attempt-13] [attempt-12]
+    const HTTP: MethodKind = MethodKind::Safe;
+    const GRPC: MethodKind = MethodKind::Grpc;
+    let ok = |mut call: Call<'_>| {
+        call.send();
+        call.reply(Reply::Ok);
+    };
+    let abandoned = |mut call: Call<'_>| drop(call.send());
+    type Act = fn(Call<'_>);
+    let enforce = onus_agent::Mode::ENFORCE;
+    for (what, mode, method, first, act, second, sent) in [
+        ("a retry", enforce, GRPC, "", fails as Act, "1", ("2", "1")),
+        ("one that observes", onus_agent::Mode::Observe, GRPC, "", fails, "1", ("2", "1")),
+        ("the retry of a retry", enforce, GRPC, "1", fails, "2", ("2", "2")),
+        ("attempts were lost on the way", enforce, GRPC, "", fails, "3", ("2", "3")),
+        ("given up", enforce, GRPC, "", abandoned, "1", ("2", "1")),
+        ("another call", enforce, GRPC, "", fails, "", ("", "")),
+        ("both copied", enforce, GRPC, "1", fails, "1", ("", "1")),
+        ("no number", enforce, GRPC, "", fails, "many", ("", "many")),
+        ("ended ok", enforce, GRPC, "", ok, "1", ("", "1")),
+        ("no gRPC", enforce, HTTP, "", fails, "1", ("", "1")),
+        ("switched off", onus_agent::Mode::Off, GRPC, "", fails, "1", ("", "1")),
+    ] {
+        let service = Service::new(mode, |_| {});
+        let request = service.request();
+        let made = |number: &str| {
+            let carries = [("grpc-previous-rpc-attempts", number)];
+            let carries = if number.is_empty() { &[][..] } else { &carries };
+            request.call_to("b", &Target { method, body: None, carries, ..Target::GET })
+        };
+        act(made(first));
+        let again = made(second).send();
+        let is_repeat = !sent.0.is_empty();
+        assert_eq!(repeats(&service), f64::from(u8::from(is_repeat)), "{what}");
+        let said = ["onus-attempt", "grpc-previous-rpc-attempts"].map(|name| line(&again, name));
+        assert_eq!(said, [sent.0, sent.1], "{what}");
+    }
+}
+
+#[test]
+fn retries_of_a_grpc_library_and_of_a_policy_are_counted_once() {
+    // [attempt-12] [attempt-13] [attempt-7] [decide-8] [criteria-1]
+    const CLAIMED: Reply = Reply::Error("claimed");
+    let service = Service::enforcing(|config| config.retry("b", retries(2)));
+    let request = service.request();
+    let mut told = Vec::new();
+    // Two calls at the same time, which nothing tells apart but their numbers.
+    for number in ["", "1", "2"] {
+        let carries = [("grpc-previous-rpc-attempts", number)];
+        let carries = if number.is_empty() { &[][..] } else { &carries };
+        let method = MethodKind::Grpc;
+        let target = Target { method, body: None, carries, ..Target::GET };
+        let mut both = [request.call_to("b", &target), request.call_to("b", &target)];
+        for call in &mut both {
+            let mut again = true;
+            while again {
+                let sent = call.send();
+                told.push(line(&sent, "grpc-previous-rpc-attempts"));
+                let verdict = call.reply(CLAIMED);
+                again = matches!(verdict, Some(Verdict::Retry(_)));
+                assert!(again || verdict == stopped(Stop::Exhausted), "{verdict:?}");
+            }
+        }
+    }
+    // Four of each call: the policy's two, and one for each retry of the library.
+    assert_eq!(told, ["", "1", "", "1", "2", "2", "3", "3"]);
+    assert_eq!(repeats(&service), 4.0);
+    let claim = request.claim();
+    assert_eq!(claim, "unclaimed;reason=exhausted;attempt=1;origin=\"b\";hops=1");
+}
+
+#[test]
+fn a_hedged_call_repeats_none_that_is_under_way() {
+    // [attempt-13]
+    let service = Service::enforcing(|_| {});
+    let request = service.request();
+    let made = |carries| {
+        let method = MethodKind::Grpc;
+        request.call_to("b", &Target { method, body: None, carries, ..Target::GET })
+    };
+    let mut first = made(&[]);
+    first.send();
+    let mut hedged = made(&[("grpc-previous-rpc-attempts", "1")]);
+    hedged.send();
+    assert_eq!(repeats(&service), 0.0);
+    // Once one has failed, the next is a further attempt after it.
+    first.reply(Reply::Error("claimed"));
+    let _third = made(&[("grpc-previous-rpc-attempts", "2")]);
+    assert_eq!(repeats(&service), 1.0);
+}
+
+#[test]
 fn a_call_under_way_is_not_repeated() {
     // [attempt-5]
     let service = Service::enforcing(|config| config.retry("b", retries(2)));

@@ -68,6 +68,38 @@ fn attempts_that_the_host_sees_below_count_with_those_that_a_reply_tells() {
 }
 
 #[test]
+fn callees_are_told_of_each_attempt_before_once() {
+    // [attempt-12]; attempts of the run before and of this one, what the application says, what
+    // callees are told.
+    for (before, sends, told, previous) in [
+        (0, 1, 0, 0),
+        (0, 2, 0, 1),
+        (0, 3, 0, 2),
+        (0, 1, 2, 2),
+        (0, 3, 2, 4),
+        // The application's loop, which says nothing.
+        (1, 1, 0, 1),
+        (2, 2, 0, 3),
+        // Its library's retry, whose number counts the calls before it, or attempts that were lost
+        // on the way here.
+        (1, 1, 1, 1),
+        (2, 1, 1, 2),
+        (2, 2, 1, 3),
+        (1, 1, 3, 3),
+        (0, 2, u32::MAX, u32::MAX),
+    ] {
+        let terms =
+            Terms { arm: Arm::Enforce, marked: false, method: MethodKind::Grpc, deadline: None };
+        let tries = Tries { attempts: before, sent: before, ..Tries::default() };
+        let mut call = OutboundCall::repeated(terms, tries);
+        for _ in 0..sends {
+            call.on_sent();
+        }
+        assert_eq!(call.previous_attempts(told), previous, "{before} {sends} {told}");
+    }
+}
+
+#[test]
 fn a_retry_that_a_limit_below_refused_counts_as_refused() {
     // [criteria-1]
     let pushback = Pushback::Refused;

@@ -233,6 +233,30 @@ fn a_call_that_fails_in_its_trailers_can_be_repeated_too() {
 }
 
 #[test]
+fn a_retry_that_its_grpc_library_numbers_needs_no_body() {
+    // [attempt-13] [attempt-7] [attempt-1]
+    fn streamed(number: Option<&'static str>) -> Request<Pieces> {
+        let mut call = request(Method::POST, "/bank.Ledger/Charge", Pieces::chunked(3, 10));
+        let headers = call.headers_mut();
+        headers.insert("content-type", HeaderValue::from_static("application/grpc"));
+        if let Some(number) = number {
+            headers.insert("grpc-previous-rpc-attempts", HeaderValue::from_static(number));
+        }
+        call
+    }
+    let claimed = || [Reply::says(CLAIMED)];
+    let thrice: Calls = || vec![streamed(None), streamed(Some("1")), streamed(Some("2"))];
+    let not_configured = ("unclaimed not-configured", 2);
+    check(alone, thrice, &claimed(), &["-", "2", "3"], not_configured);
+    check(two, thrice, &claimed(), &["-", "2", "3", "4"], ("unclaimed exhausted", 2));
+    let lost = [Reply::breaks(), Reply::says(CLAIMED)];
+    check(alone, thrice, &lost, &["-", "2 marked", "3"], not_configured);
+    // Two calls, of which nobody says that one is the other's retry.
+    let copied: Calls = || vec![streamed(Some("1")), streamed(Some("1"))];
+    check(alone, copied, &claimed(), &["-", "-"], ("claimed handoff", 0));
+}
+
+#[test]
 fn two_requests_that_make_the_same_call_do_not_repeat_each_other() {
     // [attempt-5]
     let seen = paused(async {

@@ -23,6 +23,16 @@ impl Service {
         environment: &[(&str, &str)],
         callee: Option<(&str, SocketAddr, &str)>,
     ) -> Self {
+        Self::in_mode("enforce", name, language, environment, callee).await
+    }
+
+    async fn in_mode(
+        mode: &str,
+        name: &str,
+        language: Language,
+        environment: &[(&str, &str)],
+        callee: Option<(&str, SocketAddr, &str)>,
+    ) -> Self {
         let mut environment = environment.to_vec();
         let mut callees = String::new();
         if let Some((name, address, more)) = callee {
@@ -31,7 +41,7 @@ impl Service {
         }
         let mut app = App::start(language, &environment).await;
         let sidecar = Sidecar::start(&format!(
-            "service: {name}\nmode: enforce\n\
+            "service: {name}\nmode: {mode}\n\
              inbound: {{listen: \"127.0.0.1:0\", app: \"{}\"}}\n{callees}",
             app.address
         ))
@@ -160,7 +170,7 @@ async fn retries_of_an_application_are_attempts_of_one_call() {
     if !Language::all_are_there("retries_of_an_application").await {
         return;
     }
-    // Three tries each: by a loop around `requests`, by one around `http`.
+    // S76. Three tries each: by a loop around `requests`, by one around `http`.
     let loops = [
         (Language::Python, vec![("OTEL", "1"), ("CALL", "http")]),
         (Language::Node, vec![("CALL", "http"), ("HAND_ON", "traceparent tracestate")]),
@@ -181,6 +191,58 @@ async fn retries_of_an_application_are_attempts_of_one_call() {
         assert_eq!(page.sum("onus_repeats_total", &[]), 2 * u64::from(ROOTS), "{environment:?}");
         assert_eq!(page.sum("onus_calls_total", &[]), 3 * u64::from(ROOTS), "{environment:?}");
         assert_eq!(lost(&page), (0, 0), "{environment:?}");
+    }
+}
+
+#[tokio::test]
+async fn retries_of_a_grpc_library_are_attempts_of_one_call() {
+    if !Language::all_are_there("retries_of_a_grpc_library").await {
+        return;
+    }
+    // S76. A's sidecar tries B twice. B's library tries C three times, and where there is a policy B's
+    // sidecar tries it twice. C fails, and has no sidecar. Requests at B and at C for each root, and
+    // the repeats that B's sidecar knows of.
+    for (mode, policy, at_b, at_c, repeats) in [
+        ("off", "", 2, 6, 0),
+        ("enforce", "", 1, 3, 2),
+        ("off", TWICE, 2, 12, 0),
+        ("enforce", TWICE, 1, 4, 2),
+    ] {
+        for language in [Language::Python, Language::Node] {
+            let what = format!("{mode} {policy} {language:?}");
+            let mut c = App::start(Language::Node, &[("SERVE", "grpc")]).await;
+            let nobody = answers("503 X").await;
+            c.calls_through(nobody.address).await;
+            let tracing = match language {
+                Language::Python => ("OTEL", "1"),
+                Language::Node => ("HAND_ON", "traceparent tracestate"),
+            };
+            let environment = [("SERVE", "http"), ("CALL", "grpc"), ("TRIES", "3"), tracing];
+            let own = format!(", {policy}");
+            let callee = Some(("C", c.address, if policy.is_empty() { "" } else { &*own }));
+            let b = Service::in_mode(mode, "B", language, &environment, callee).await;
+            let a = Sidecar::start(&format!(
+                "service: A\nmode: {mode}\n\
+                 inbound: {{listen: \"127.0.0.1:0\", app: \"{}\"}}\n\
+                 callees: {{B: {{address: \"{}\", {TWICE}}}}}\n",
+                nobody.address, b.sidecar.inbound
+            ))
+            .await;
+            let mut line = Line::to(a.outbound).await;
+            for root in 0..ROOTS {
+                line.say(format!("GET / HTTP/1.1\r\nhost: B\r\n{}\r\n", trace(root))).await;
+                let head = line.head().await.expect("it is answered");
+                assert_eq!(head.status(), 503, "{what}");
+                line.body(&head).await.expect("it is whole");
+            }
+            let page = b.sidecar.metrics().await;
+            let repeated = page.sum("onus_repeats_total", &[]);
+            assert_eq!(repeated, repeats * u64::from(ROOTS), "{what}");
+            assert!(mode == "off" || lost(&page) == (0, 0), "{what}");
+            let handled = (b.app.end().await, c.end().await);
+            let roots = ROOTS as usize;
+            assert_eq!(handled, (at_b * roots, at_c * roots), "{what}");
+        }
     }
 }
 

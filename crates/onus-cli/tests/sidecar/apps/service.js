@@ -110,6 +110,20 @@ readline.createInterface({ input: process.stdin }).once('line', (line) => {
   outbound = line.trim();
   if (CALLEE !== undefined) {
     const options = { 'grpc.default_authority': CALLEE, 'grpc.enable_http_proxy': 0 };
+    if (TRIES > 1) {
+      const retryPolicy = {
+        maxAttempts: TRIES,
+        initialBackoff: '0.01s',
+        maxBackoff: '0.02s',
+        backoffMultiplier: 1,
+        retryableStatusCodes: ['UNAVAILABLE'],
+      };
+      const config = { methodConfig: [{ name: [{}], retryPolicy }] };
+      Object.assign(options, {
+        'grpc.enable_retries': 1,
+        'grpc.service_config': JSON.stringify(config),
+      });
+    }
     client = new grpc.Client(outbound, grpc.credentials.createInsecure(), options);
   }
   say('ready');

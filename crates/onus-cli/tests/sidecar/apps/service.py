@@ -7,12 +7,13 @@ each request that it handles. By the environment:
     CALL      http or grpc: how it calls CALLEE; without CALLEE it fails by itself
     OTEL      1: with the libraries of OpenTelemetry, which hand on what tracing hands on
     HAND_ON   names of headers that it copies itself
-    TRIES     how often it tries a call over http
+    TRIES     how often it tries a call: over http in a loop of its own, over grpc its library does
     TOGETHER  how many requests it waits for before any of them makes its call
 """
 
 import concurrent.futures
 import http.server
+import json
 import os
 import sys
 import threading
@@ -142,6 +143,16 @@ def serve_grpc():
 
 def channel(address):
     options = [("grpc.default_authority", CALLEE), ("grpc.enable_http_proxy", 0)]
+    if TRIES > 1:
+        policy = {
+            "maxAttempts": TRIES,
+            "initialBackoff": "0.01s",
+            "maxBackoff": "0.02s",
+            "backoffMultiplier": 1,
+            "retryableStatusCodes": ["UNAVAILABLE"],
+        }
+        config = {"methodConfig": [{"name": [{}], "retryPolicy": policy}]}
+        options += [("grpc.enable_retries", 1), ("grpc.service_config", json.dumps(config))]
     return grpc.insecure_channel(address, options)
 
 
