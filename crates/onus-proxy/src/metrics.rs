@@ -75,11 +75,13 @@ impl Families {
         views.extend(self.0.callees.load().views());
         let mut family = page.gauges(
             "onus_proxy_instances",
-            "Instances that are known, by whether they could be reached.",
+            "Instances of a callee, by whether they could be reached, and those beyond the most.",
         )?;
         for view in &views {
             let reached = view.instances - view.failing;
-            for (state, count) in [("reached", reached), ("failing", view.failing)] {
+            let states =
+                [("reached", reached), ("failing", view.failing), ("left-out", view.left_out)];
+            for (state, count) in states {
                 family.add(&[("callee", &*view.callee), ("state", state)], count as u64)?;
             }
         }

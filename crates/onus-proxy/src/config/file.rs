@@ -176,7 +176,8 @@ pub struct LimitsFile {
     pub callee_streams: usize,
     /// Requests that wait for a connection to an instance; others are answered 503.
     pub callee_pending: usize,
-    /// How long a connection to an instance may take to be made, or to be waited for.
+    /// How long a connection to an instance may take to be made, or to be waited for, and how long
+    /// the resolver may take to say where the instances are.
     pub connect_timeout: Span,
     /// How long an unused connection to an instance stays open, about.
     pub callee_idle_timeout: Span,

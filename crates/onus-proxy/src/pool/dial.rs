@@ -75,11 +75,6 @@ fn is_any(address: SocketAddr, own: SocketAddr) -> bool {
 /// What a connection to the proxy itself fails with; nothing else does.
 const LOOP: io::ErrorKind = io::ErrorKind::Deadlock;
 
-/// The resolver found nothing, which some systems do not call an error.
-pub(super) fn nothing_found() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "the name has no address")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

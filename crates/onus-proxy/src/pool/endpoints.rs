@@ -1,23 +1,19 @@
 //! The instances of a callee: where they are, and which one an attempt goes to.
 
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use onus::replay::Trail;
-use tokio::net::lookup_host;
-use tokio::sync::Mutex;
-use tokio::time::{Instant, timeout};
 
 use super::PoolLimits;
-use super::dial::{Dial, nothing_found};
+use super::dial::Dial;
 use super::endpoint::Endpoint;
 use super::error::PoolError;
+use super::resolver::{self, Lookup, Resolver, nothing_found};
 use super::view::PoolView;
 
 /// Where the instances of a callee are.
@@ -36,56 +32,30 @@ pub(crate) enum Target {
 
 /// The instances of a callee.
 pub(super) struct Endpoints<B> {
-    target: Target,
     dial: Dial,
     limits: PoolLimits,
     list: ArcSwap<Vec<Arc<Endpoint<B>>>>,
     /// Where the next attempt begins to look: everybody's turn comes.
     next: AtomicUsize,
-    /// Held by whoever asks the resolver.
-    resolver: Mutex<Resolved>,
-    lookup: Lookup,
-    lookups_failed: AtomicU64,
-}
-
-/// Asks where a name leads.
-type Lookup = Box<dyn Fn(String, u16) -> Asked + Send + Sync>;
-type Asked = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
-
-fn system() -> Lookup {
-    Box::new(|host, port| {
-        Box::pin(async move { Ok(lookup_host((host.as_str(), port)).await?.collect()) })
-    })
-}
-
-/// What the resolver said last.
-#[derive(Default)]
-struct Resolved {
-    /// When it gave addresses.
-    good: Option<Instant>,
-    /// When it did not, since then.
-    bad: Option<Instant>,
+    /// Who knows where they are, if that is a name.
+    resolver: Option<Resolver>,
 }
 
 impl<B> Endpoints<B> {
     pub(super) fn new(target: Target, dial: Dial, limits: PoolLimits) -> Self {
-        Self::asking(system(), target, dial, limits)
+        Self::asking(resolver::system(), target, dial, limits)
     }
 
     fn asking(lookup: Lookup, target: Target, dial: Dial, limits: PoolLimits) -> Self {
-        let endpoints = Self {
-            target,
-            dial,
-            limits,
-            list: ArcSwap::default(),
-            next: AtomicUsize::new(0),
-            resolver: Mutex::default(),
-            lookup,
-            lookups_failed: AtomicU64::new(0),
+        let (addresses, resolver) = match target {
+            Target::Addresses(addresses) => (addresses, None),
+            Target::Name { host, port } => {
+                (Vec::new(), Some(Resolver::new(lookup, host, port, limits.connect)))
+            }
         };
-        if let Target::Addresses(addresses) = &endpoints.target {
-            endpoints.take_over(addresses);
-        }
+        let (list, next) = (ArcSwap::default(), AtomicUsize::new(0));
+        let endpoints = Self { dial, limits, list, next, resolver };
+        endpoints.take_over(&addresses);
         endpoints
     }
 
@@ -95,11 +65,8 @@ impl<B> Endpoints<B> {
         match self.pick_known(trail) {
             Some(endpoint) => Ok(endpoint),
             None => {
-                // A resolver may take its time, and is asked again without anybody who waits. Boxed:
-                // the future of every request has room for it else.
-                let asked =
-                    Box::pin(timeout(self.limits.connect, self.resolve(RESOLVE_AGAIN))).await;
-                let resolved = asked.unwrap_or_else(|late| Err(late.into()));
+                // Boxed: the future of every request has room for it else.
+                let resolved = Box::pin(self.resolve(RESOLVE_AGAIN)).await;
                 resolved.map_err(|source| self.unresolved(source))?;
                 self.pick_known(trail).ok_or_else(|| self.unresolved(nothing_found()))
             }
@@ -126,47 +93,21 @@ impl<B> Endpoints<B> {
     }
 
     fn unresolved(&self, source: io::Error) -> PoolError {
-        let host = match &self.target {
-            Target::Addresses(_) => String::new(),
-            Target::Name { host, .. } => host.clone(),
-        };
+        let host = self.resolver.as_ref().map_or("", Resolver::host).to_owned();
         PoolError::Resolve { host, source }
     }
 
-    /// Asks the resolver, but not within `again` of the last time. What it said last stays for a
-    /// while when it fails.
+    /// Whether the instances are where a name leads.
+    pub(super) fn have_name(&self) -> bool {
+        self.resolver.is_some()
+    }
+
+    /// Asks the resolver, but not within `again` of the last time.
     pub(super) async fn resolve(&self, again: Duration) -> io::Result<()> {
-        let Target::Name { host, port } = &self.target else { return Ok(()) };
-        let mut resolved = self.resolver.lock().await;
-        let recent = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < again);
-        if recent(resolved.bad) {
-            return Err(io::Error::other("the resolver failed a moment ago"));
+        match &self.resolver {
+            Some(resolver) => resolver.ask(again, |addresses| self.take_over(addresses)).await,
+            None => Ok(()),
         }
-        if recent(resolved.good) {
-            return Ok(());
-        }
-        let mut found = (self.lookup)(host.clone(), *port).await;
-        let mut addresses = found.as_mut().map(std::mem::take).unwrap_or_default();
-        addresses.sort_unstable();
-        addresses.dedup();
-        addresses.truncate(INSTANCES_MAX);
-        if !addresses.is_empty() {
-            if resolved.bad.is_some() {
-                tracing::info!(host, "onus: the resolver has addresses again");
-            }
-            *resolved = Resolved { good: Some(Instant::now()), bad: None };
-            self.take_over(&addresses);
-            return Ok(());
-        }
-        let error = found.err().unwrap_or_else(nothing_found);
-        if resolved.bad.replace(Instant::now()).is_none() {
-            tracing::warn!(host, %error, "onus: the resolver has no address");
-        }
-        self.lookups_failed.fetch_add(1, Ordering::Relaxed);
-        if resolved.good.is_none_or(|good| good.elapsed() > STALE_MAX) {
-            self.take_over(&[]);
-        }
-        Err(error)
     }
 
     /// Takes over where the instances are; those that are known keep their connections.
@@ -187,8 +128,10 @@ impl<B> Endpoints<B> {
 
     /// What there is of connections.
     pub(super) fn view(&self) -> PoolView {
-        let lookups_failed = self.lookups_failed.load(Ordering::Relaxed);
-        let mut view = PoolView { lookups_failed, ..PoolView::default() };
+        let mut view = PoolView::default();
+        if let Some(resolver) = &self.resolver {
+            (view.lookups_failed, view.left_out) = (resolver.failed(), resolver.left_out());
+        }
         for endpoint in self.list.load().iter() {
             view.instances += 1;
             view.failing += usize::from(endpoint.is_failing());
@@ -214,18 +157,13 @@ impl<B> Endpoints<B> {
 /// Requests that find no address ask the resolver, all together about this often.
 const RESOLVE_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long addresses stay in use that the resolver does not confirm.
-const STALE_MAX: Duration = Duration::from_secs(300);
-
-/// The most instances that are kept apart; a name with more is served by its first ones.
-const INSTANCES_MAX: usize = 256;
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex as Shared;
 
-    use tokio::time::{advance, sleep};
+    use tokio::time::{Instant, advance, sleep, timeout};
 
+    use super::resolver::{INSTANCES_MAX, STALE_MAX};
     use super::*;
 
     /// What the resolver says: instances, or nothing.
@@ -233,7 +171,7 @@ mod tests {
 
     fn endpoints(says: &Says) -> Endpoints<()> {
         let says = says.clone();
-        let lookup: Lookup = Box::new(move |_, port| {
+        asking(Box::new(move |_, port| {
             let said = says.lock().unwrap().clone();
             let addresses = said.iter().map(|&n| SocketAddr::from(([10, 0, 0, n], port)));
             let addresses: Vec<_> = addresses.collect();
@@ -243,7 +181,10 @@ mod tests {
                     false => Ok(addresses),
                 }
             })
-        });
+        }))
+    }
+
+    fn asking(lookup: Lookup) -> Endpoints<()> {
         let limits = PoolLimits {
             connections: 1,
             http2_connections: 1,
@@ -309,16 +250,58 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_longer_for_a_resolver_than_for_a_connection() {
-        let silent: Lookup = Box::new(|_, _| Box::pin(std::future::pending()));
-        let endpoints = Endpoints { lookup: silent, ..endpoints(&Says::default()) };
+    async fn a_resolver_that_is_silent_is_asked_once_and_holds_nobody_up() {
+        // S96
+        let (asked, slow) = (Arc::new(Shared::new(0)), Duration::from_secs(20));
+        let asks = asked.clone();
+        let endpoints = asking(Box::new(move |_, port| {
+            *asks.lock().unwrap() += 1;
+            Box::pin(async move {
+                sleep(slow).await;
+                Ok(vec![SocketAddr::from(([10, 0, 0, 7], port))])
+            })
+        }));
+        let patience = Duration::from_secs(1);
         let since = Instant::now();
-        let errors = [endpoints.pick(None).await.err(), endpoints.pick(None).await.err()];
-        assert_eq!(since.elapsed(), Duration::from_secs(2), "a second each");
-        for error in errors {
-            let Some(PoolError::Resolve { source, .. }) = error else { panic!("{error:?}") };
-            assert_eq!(source.kind(), io::ErrorKind::TimedOut);
+        // Whoever goes away leaves the question as it is.
+        for _ in 0..5 {
+            let gone = timeout(patience / 10, endpoints.pick(None)).await;
+            assert!(gone.is_err());
         }
+        let error = endpoints.pick(None).await.err().expect("nobody knows where it is");
+        assert_eq!(since.elapsed().as_millis(), patience.as_millis());
+        let source = std::error::Error::source(&error).expect("it has a cause").to_string();
+        assert_eq!(source, "the resolver does not answer");
+        // Later ones do not wait at all, and hear the same.
+        for _ in 0..3 {
+            let since = Instant::now();
+            let error = endpoints.pick(None).await.err().expect("nobody knows where it is");
+            let again = std::error::Error::source(&error).expect("it has a cause").to_string();
+            assert_eq!((again, since.elapsed()), (source.clone(), Duration::ZERO));
+            sleep(RESOLVE_AGAIN).await;
+        }
+        assert_eq!(endpoints.view().lookups_failed, 3, "once a second");
+        // The answer counts when it is there at last.
+        sleep(slow).await;
+        assert_eq!(*asked.lock().unwrap(), 1);
+        endpoints.pick(None).await.expect("it has answered");
+        assert_eq!((known(&endpoints), *asked.lock().unwrap()), (vec![7], 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_with_more_instances_than_are_kept_is_served_by_its_first_ones() {
+        let endpoints = asking(Box::new(|_, port| {
+            let many = (0..300_u16).rev().map(move |n| {
+                let [high, low] = n.to_be_bytes();
+                SocketAddr::from(([10, 0, high, low], port))
+            });
+            Box::pin(std::future::ready(Ok(many.collect())))
+        }));
+        endpoints.pick(None).await.expect("it is known");
+        let view = endpoints.view();
+        assert_eq!((view.instances, view.left_out), (INSTANCES_MAX, 300 - INSTANCES_MAX));
+        let last = endpoints.list.load()[INSTANCES_MAX - 1].address;
+        assert_eq!(last, SocketAddr::from(([10, 0, 0, 255], 80)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ mod endpoints;
 mod error;
 mod http1;
 mod http2;
+mod resolver;
 mod sent;
 mod service;
 mod version;

@@ -73,7 +73,10 @@ where
         let endpoints = Endpoints::new(target, dial, limits);
         let (callee, log, counts) = (callee.into(), log.clone(), PoolCounts::default());
         let shared = Arc::new(Shared { callee, log, endpoints, protocol, replay, counts });
-        tokio::spawn(keep_up(Arc::downgrade(&shared), limits.idle / 2));
+        tokio::spawn(sweep(Arc::downgrade(&shared), limits.idle / 2));
+        if shared.endpoints.have_name() {
+            tokio::spawn(look_up(Arc::downgrade(&shared)));
+        }
         Self(shared)
     }
 
@@ -327,24 +330,27 @@ fn unreplayable<B>(head: &Parts) -> Request<Sent<B>> {
     Request::from_parts(head.clone(), Sent::Empty)
 }
 
-/// Closes old connections and asks where the instances are, until the pool is gone.
-async fn keep_up<B>(pool: Weak<Shared<B>>, sweep: Duration) {
-    let mut sweeps = interval(sweep.max(Duration::from_millis(10)));
-    let mut lookups = interval(RESOLVE_EVERY);
+/// Closes old connections, until the pool is gone.
+async fn sweep<B>(pool: Weak<Shared<B>>, every: Duration) {
+    let mut sweeps = interval(every.max(Duration::from_millis(10)));
     sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        sweeps.tick().await;
+        let Some(pool) = pool.upgrade() else { return };
+        pool.endpoints.sweep();
+    }
+}
+
+/// Asks where the instances are, until the pool is gone. A resolver that is slow holds up nothing
+/// else.
+async fn look_up<B>(pool: Weak<Shared<B>>) {
+    let mut lookups = interval(RESOLVE_EVERY);
     lookups.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let is_sweep = tokio::select! {
-            _ = sweeps.tick() => true,
-            _ = lookups.tick() => false,
-        };
+        lookups.tick().await;
         let Some(pool) = pool.upgrade() else { return };
-        if is_sweep {
-            pool.endpoints.sweep();
-        } else {
-            // Whoever needs an address hears of it.
-            let _ = pool.endpoints.resolve(RESOLVE_EVERY / 2).await;
-        }
+        // Whoever needs an address hears of it.
+        let _ = pool.endpoints.resolve(RESOLVE_EVERY / 2).await;
     }
 }
 

@@ -9,6 +9,8 @@ pub(crate) struct PoolView {
     pub(crate) instances: usize,
     /// Those of them that could not be reached a moment ago.
     pub(crate) failing: usize,
+    /// Addresses of its name beyond those that are used.
+    pub(crate) left_out: usize,
     /// HTTP/1.1 connections.
     pub(crate) connections: usize,
     /// Those of them that wait for a request.
