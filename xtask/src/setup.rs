@@ -214,4 +214,7 @@ const SYSTEM_PACKAGES: &[(&str, &str)] = &[
     ("npm", "npm"),
     // Reads the unit in deploy/.
     ("systemd", "systemd-analyze"),
+    // A network with a name server of its own, for tests.
+    ("util-linux", "unshare"),
+    ("iproute2", "ip"),
 ];

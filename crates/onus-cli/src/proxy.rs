@@ -21,7 +21,7 @@ pub(crate) fn run(options: &ProxyOptions) -> anyhow::Result<()> {
     let path = options.config.clone();
     let runtime = builder.enable_all().build()?;
     let ended = runtime.block_on(onus_proxy::run(&config, path, &overrides));
-    // A file that is still being read is not waited for.
+    // A file that is still being read, or a resolver that does not answer, is not waited for.
     runtime.shutdown_background();
     Ok(ended?)
 }

@@ -5,5 +5,6 @@ mod cast;
 mod faults;
 mod hostile;
 mod million;
+mod names;
 mod places;
 mod reporting;
