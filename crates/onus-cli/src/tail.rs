@@ -155,7 +155,11 @@ fn row(line: &Line) -> String {
 /// The text without what a stranger may have written for the terminal: signs that control it, or
 /// that turn the direction of writing.
 fn shown(text: &str) -> String {
-    let turns = |sign| matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = |sign| {
+        let embeds = ('\u{202a}'..='\u{202e}').contains(&sign);
+        let isolates = ('\u{2066}'..='\u{2069}').contains(&sign);
+        embeds || isolates || ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&sign)
+    };
     let mut shown = String::with_capacity(text.len());
     for sign in text.chars() {
         if sign.is_control() || turns(sign) {
