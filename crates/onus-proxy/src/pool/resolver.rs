@@ -46,7 +46,7 @@ struct Said {
     /// When it gave addresses.
     good: Option<Instant>,
     /// When it did not, since then, and why.
-    bad: Option<(Instant, String)>,
+    bad: Option<(Instant, io::ErrorKind, String)>,
     /// What it has not answered yet.
     question: Option<Question>,
 }
@@ -74,10 +74,10 @@ impl Resolver {
         hand_on: impl FnOnce(&[SocketAddr]),
     ) -> io::Result<()> {
         let mut said = self.said.lock().await;
-        if let Some((at, why)) = &said.bad
+        if let Some((at, kind, why)) = &said.bad
             && at.elapsed() < again
         {
-            return Err(io::Error::other(why.clone()));
+            return Err(io::Error::new(*kind, why.clone()));
         }
         if said.good.is_some_and(|at| at.elapsed() < again) {
             return Ok(());
@@ -93,7 +93,7 @@ impl Resolver {
             }
             Err(error) => error,
         };
-        if said.bad.replace((Instant::now(), error.to_string())).is_none() {
+        if said.bad.replace((Instant::now(), error.kind(), error.to_string())).is_none() {
             tracing::warn!(host = self.host, %error, "onus: the resolver has no address");
         }
         self.failed.fetch_add(1, Ordering::Relaxed);

@@ -183,19 +183,18 @@ async fn a_callee_without_an_address_is_an_error_that_says_why_and_soon() {
     dns.says("empty.test", Says::EMPTY);
     dns.says("silent.test", Says::Silence);
     let mut sidecar = sidecar(&["nobody", "broken", "empty", "silent"], 80).await;
-    for (name, why) in [
-        ("nobody", "Name or service not known"),
-        ("broken", "Temporary failure in name resolution"),
-        ("empty", "No address associated with hostname"),
-        ("silent", "the resolver does not answer"),
+    for (name, kind, why) in [
+        ("nobody", "dns_error", "Name or service not known"),
+        ("broken", "dns_error", "Temporary failure in name resolution"),
+        ("empty", "dns_error", "No address associated with hostname"),
+        ("silent", "dns_timeout", "the resolver does not answer"),
     ] {
         // The second one hears the reason of the first.
         for _ in 0..2 {
             let since = Instant::now();
             let (status, says) = ask(&sidecar, name).await;
             assert_eq!(status, 503, "{name}: {says}");
-            let begins =
-                format!("onus; error=dns_error; details=\"failed to resolve {name}.test: ");
+            let begins = format!("onus; error={kind}; details=\"failed to resolve {name}.test: ");
             assert!(says.starts_with(&begins) && says.contains(why), "{says}");
             assert!(since.elapsed() < SOON, "{name}: {:?}", since.elapsed());
         }
