@@ -23,6 +23,8 @@ pub(crate) struct Activity {
     looks: AtomicU32,
     /// Whether something came since the last of them.
     received: AtomicBool,
+    /// Whether the connection ends with its next answer.
+    ends: AtomicBool,
 }
 
 /// Why a connection is closed that does nothing.
@@ -49,6 +51,11 @@ impl Activity {
         Serving { activity: self.clone(), _busy: busy }
     }
 
+    /// The connection ends with its next answer.
+    pub(crate) fn end(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn received(&self) {
         self.received.store(true, Ordering::Relaxed);
     }
@@ -69,7 +76,7 @@ impl Activity {
     }
 
     /// Ready when nothing has happened for too long: for `head` since something of a request came,
-    /// where `heads` are looked at, or for `idle`. It looks now and then, and may be late by `head`.
+    /// where heads are looked at, else for `idle`. It looks now and then, and may be late by `every`.
     pub(crate) async fn lapses(
         &self,
         head: Option<Duration>,
@@ -85,13 +92,19 @@ impl Activity {
             let is_quiet = steps == seen && self.requests.load(Ordering::Relaxed) == 0;
             seen = steps;
             quiet = if is_quiet { quiet + every } else { Duration::ZERO };
-            if head.is_some_and(|head| quiet >= head) && self.received.load(Ordering::Relaxed) {
-                return Lapse::SlowHead;
-            }
-            if quiet >= idle {
-                return Lapse::Idle;
+            match head.filter(|_| self.received.load(Ordering::Relaxed)) {
+                Some(head) if quiet >= head => return Lapse::SlowHead,
+                None if quiet >= idle => return Lapse::Idle,
+                Some(_) | None => {}
             }
         }
+    }
+}
+
+impl Serving {
+    /// Whether the connection ends with the answer.
+    pub(crate) fn is_last(&self) -> bool {
+        self.activity.ends.load(Ordering::Relaxed)
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{HttpService, service_fn};
@@ -17,7 +18,8 @@ use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::activity::{Activity, Counted, Lapse, Serving};
@@ -137,16 +139,23 @@ struct Client<F> {
 }
 
 impl<F: Front> Client<F> {
-    /// Whether something comes of the client, in time and before the proxy drains.
+    /// Whether something comes of the client, in time, and while a listener that drains keeps
+    /// connections without a request.
     async fn speaks(&mut self, stream: &TcpStream) -> bool {
         let limits = self.limits();
         // A client by TLS speaks first, so its handshake has begun.
         let wait = if self.server.has_tls() { limits.header_timeout } else { limits.idle_timeout };
         let mut first = [0];
+        let over = async {
+            tokio::select! {
+                () = sleep(wait) => {}
+                idle = drains(&mut self.stage) => sleep(idle).await,
+            }
+        };
         tokio::select! {
             biased;
-            spoken = timeout(wait, stream.peek(&mut first)) => matches!(spoken, Ok(Ok(1))),
-            () = drains(&mut self.stage) => false,
+            spoken = stream.peek(&mut first) => matches!(spoken, Ok(1)),
+            () = over => false,
         }
     }
 
@@ -196,8 +205,9 @@ impl<F: Front> Client<F> {
         self.ends(connection, &activity).await;
     }
 
-    /// Runs a connection until it ends, the proxy drains, or it does nothing for too long, and says
-    /// whether it is over: else it is to answer what is under way.
+    /// Runs a connection until it ends or does nothing for too long, and says whether it is over:
+    /// else it is to answer what is under way. A listener that drains has less patience with HTTP/1.1,
+    /// where clients can be told only by answers that their connection ends, and none with HTTP/2.
     async fn is_over<C: Future<Output = hyper::Result<()>>>(
         &mut self,
         connection: Pin<&mut C>,
@@ -205,13 +215,25 @@ impl<F: Front> Client<F> {
         head: Option<Duration>,
     ) -> bool {
         let limits = self.limits();
-        let every = limits.header_timeout.min(limits.idle_timeout).div_f64(LOOKS);
         let stage = &mut self.stage;
+        let lapses = |idle: Duration| {
+            let every = limits.header_timeout.min(idle).div_f64(LOOKS);
+            activity.lapses(head, every, idle)
+        };
         let stops = async move {
-            tokio::select! {
-                lapse = activity.lapses(head, every, limits.idle_timeout) => Some(lapse),
-                () = drains(stage) => None,
-            }
+            let lapse = tokio::select! {
+                lapse = lapses(limits.idle_timeout) => lapse,
+                idle = drains(stage) => match head {
+                    Some(_) => {
+                        activity.end();
+                        lapses(idle).await
+                    }
+                    None => return Lapse::Idle,
+                },
+            };
+            // What has arrived by now is noticed, and read before the connection is closed.
+            yield_now().await;
+            lapse
         };
         match beside::until(connection, stops).await {
             // How a connection ends is seen by its client; what the client did is counted.
@@ -220,11 +242,11 @@ impl<F: Front> Client<F> {
                 what.into_iter().for_each(|error| self.counts.client_errors.count(error));
                 true
             }
-            First::Aside(Some(Lapse::SlowHead)) => {
+            First::Aside(Lapse::SlowHead) => {
                 self.is_slow();
                 true
             }
-            First::Aside(Some(Lapse::Idle) | None) => false,
+            First::Aside(Lapse::Idle) => false,
         }
     }
 
@@ -286,7 +308,11 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let Ok(answer) = ready!(this.answer.poll(cx));
+        let Ok(mut answer) = ready!(this.answer.poll(cx));
+        // An upgrade says of its connection what it becomes.
+        if this.serving.as_ref().is_some_and(Serving::is_last) {
+            answer.headers_mut().entry(CONNECTION).or_insert(HeaderValue::from_static("close"));
+        }
         // It is polled to its end once, so that there is always something to take.
         let serving = this.serving.take();
         Poll::Ready(Ok(answer.map(|body| Counted::new(body, serving))))

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use onus::replay::BoxError;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
 use crate::busy::Busy;
@@ -57,12 +57,15 @@ pub(crate) struct ListenerCounts {
 }
 
 /// How far a listener has come to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// It serves.
     Serving,
     /// It accepts nothing more, and tells its clients that their connections end.
-    Draining,
+    Draining {
+        /// How long those are kept that have no request, over which nothing can be told.
+        idle: Duration,
+    },
 }
 
 /// Serves connections until the stage says that it is over, and then until they have ended.
@@ -76,10 +79,17 @@ pub(crate) async fn serve<F: Front>(
     let mut connections = JoinSet::new();
     let stages = stage.clone();
     loop {
+        let ends = async {
+            drains(&mut stage).await;
+            // Whoever has connected by now is noticed, and comes first.
+            yield_now().await;
+        };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            biased;
             Some(_) = connections.join_next() => continue,
-            () = drains(&mut stage) => break,
+            accepted = listener.accept() => accepted,
+            // Whom nobody has accepted by then the system resets.
+            () = ends => break,
         };
         match accepted {
             Ok((stream, client)) => match counts.connections.try_start(server.limits.connections) {
@@ -110,11 +120,76 @@ pub(crate) async fn serve<F: Front>(
     while connections.join_next().await.is_some() {}
 }
 
-/// Ready when the listener drains.
-pub(crate) async fn drains(stage: &mut watch::Receiver<Stage>) {
-    // A proxy that is gone without a word is over too.
-    let _ = stage.wait_for(|&stage| stage >= Stage::Draining).await;
+/// Ready when the listener drains, with how long connections are kept that have no request.
+pub(crate) async fn drains(stage: &mut watch::Receiver<Stage>) -> Duration {
+    match stage.wait_for(|&stage| stage != Stage::Serving).await.as_deref() {
+        Ok(&Stage::Draining { idle }) => idle,
+        // A proxy that is gone without a word is over too.
+        Ok(Stage::Serving) | Err(_) => Duration::ZERO,
+    }
 }
 
 /// How long to wait where the system has no room for a connection.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::Ipv4Addr;
+
+    use http_body_util::Empty;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::connection::ServerLimits;
+
+    /// Answers everything.
+    #[derive(Clone)]
+    struct Answers;
+
+    impl Front for Answers {
+        type Body = Empty<Bytes>;
+
+        async fn answer(self, _: Request<Incoming>) -> Result<Response<Self::Body>, Infallible> {
+            Ok(Response::new(Empty::new()))
+        }
+    }
+
+    const LIMITS: ServerLimits = ServerLimits {
+        connections: 100,
+        headers: 100,
+        header_bytes: 16 << 10,
+        header_timeout: Duration::from_secs(60),
+        idle_timeout: Duration::from_secs(60),
+        streams: 100,
+        resets: 100,
+        idle_frames: 100,
+    };
+
+    #[tokio::test]
+    async fn whoever_has_connected_is_served_before_it_ends() {
+        // S93
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nobody accepts them: the listener is in the thread of the test.
+        let clients: Vec<_> = std::iter::repeat_with(|| {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").unwrap();
+            stream.set_nonblocking(true).unwrap();
+            TcpStream::from_std(stream).unwrap()
+        })
+        .take(32)
+        .collect();
+        let stage = watch::Sender::new(Stage::Draining { idle: Duration::from_secs(60) });
+        let server = Arc::new(Server::new(LIMITS, None));
+        let served = serve(listener, Answers, server, Arc::default(), stage.subscribe());
+        let served = tokio::spawn(served);
+        for mut client in clients {
+            let mut answer = [0; 15];
+            client.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 200 OK");
+        }
+        served.await.unwrap();
+    }
+}

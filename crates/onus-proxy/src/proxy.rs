@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::admin::Admin;
 use crate::busy::Busy;
-use crate::config::{ProxyConfig, ProxyConfigError};
+use crate::config::{DrainFile, ProxyConfig, ProxyConfigError, Span};
 use crate::connection::Server;
 use crate::inbound::Inbound;
 use crate::listener::{self, Front, ListenerCounts, Stage};
@@ -248,25 +248,27 @@ impl Proxy {
     }
 
     /// Ends: says that it is not ready, then accepts no further connection of others, answers what
-    /// is under way, and serves the calls of the application until that is gone or has made none for
-    /// a second; all of it within the limit. Then it reports the last counts, which takes 5 s at most.
-    /// Whether nothing had to be cut off.
+    /// is under way or comes over connections that are there, each of which ends with an answer or
+    /// when it has had no request for a while, and serves the calls of the application until that is
+    /// gone or has made none for a second; all of it within the limit. Then it reports the last
+    /// counts, which takes 5 s at most. Whether nothing had to be cut off.
     pub async fn drain(mut self) -> bool {
         let config = self.state.config.load_full();
-        let (delay, limit) = config.drain();
+        let &DrainFile { delay: Span(delay), idle: Span(idle), limit: Span(limit) } =
+            config.drain();
         self.state.ready.store(false, Ordering::Relaxed);
         let latest = Instant::now() + delay + limit;
         sleep_until(Instant::now() + delay).await;
         let state = self.state.clone();
         let ends = async {
             // Only the inbound side tells its clients that it ends: the application still calls.
-            self.inbound.drain().await;
+            self.inbound.drain(idle).await;
             state.tunnels.idle().await;
             tokio::select! {
                 () = gone(&config.app) => {}
                 () = state.outbound.requests.quiet(QUIET) => {}
             }
-            self.outbound.drain().await;
+            self.outbound.drain(idle).await;
         };
         let all = timeout_at(latest, ends).await.is_ok();
         if let Some(reporter) = self.reporter.take() {
@@ -299,8 +301,8 @@ impl Listeners {
     }
 
     /// Ready when all connections have ended.
-    async fn drain(&mut self) {
-        self.stage.send_replace(Stage::Draining);
+    async fn drain(&mut self, idle: Duration) {
+        self.stage.send_replace(Stage::Draining { idle });
         while self.tasks.join_next().await.is_some() {}
     }
 }

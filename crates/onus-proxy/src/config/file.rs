@@ -211,6 +211,9 @@ impl Default for LimitsFile {
 pub struct DrainFile {
     /// How long it goes on as before when it has been told to end, but says that it is not ready.
     pub delay: Span,
+    /// How long a connection of HTTP/1.1 that has no request is kept after that. Its client cannot be
+    /// told that it ends but by an answer: a request that comes meanwhile is answered, and told so.
+    pub idle: Span,
     /// The longest that requests under way, and an application that still calls others, are waited
     /// for.
     pub limit: Span,
@@ -218,7 +221,7 @@ pub struct DrainFile {
 
 impl Default for DrainFile {
     fn default() -> Self {
-        Self { delay: seconds(0), limit: seconds(25) }
+        Self { delay: seconds(0), idle: seconds(1), limit: seconds(25) }
     }
 }
 

@@ -13,7 +13,7 @@ use super::ProxyConfigError;
 use super::analysis::AnalysisFile;
 use super::authorities;
 use super::callee;
-use super::file::{CalleeFile, CalleeTlsFile, ConfigFile, ForwardingFile, ProtocolWord};
+use super::file::{CalleeFile, CalleeTlsFile, ConfigFile, DrainFile, ForwardingFile, ProtocolWord};
 use super::one_or_many::OneOrMany;
 use crate::connection::ServerLimits;
 use crate::forwarding::{Forwarding, Network};
@@ -147,9 +147,9 @@ impl ProxyConfig {
         self.file.admin.token_file.as_ref()
     }
 
-    /// How long the proxy goes on when it is told to end, and how long it may then take.
-    pub(crate) fn drain(&self) -> (Duration, Duration) {
-        (self.file.drain.delay.0, self.file.drain.limit.0)
+    /// How the proxy ends.
+    pub(crate) fn drain(&self) -> &DrainFile {
+        &self.file.drain
     }
 
     /// Requests to the application at a time.

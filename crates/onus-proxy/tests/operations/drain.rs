@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use onus_proxy::Proxy;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::admin::get;
-use crate::cast::{Line, between, lines, proxy};
+use crate::cast::{Line, Stub, between, lines, proxy};
 
 #[tokio::test]
 async fn what_is_under_way_is_answered_and_the_application_goes_on_calling() {
@@ -44,7 +47,7 @@ async fn what_is_under_way_is_answered_and_the_application_goes_on_calling() {
             sleep(Duration::from_millis(1)).await;
         }
         // Nobody is accepted any more.
-        while tokio::net::TcpStream::connect(inbound).await.is_ok() {
+        while TcpStream::connect(inbound).await.is_ok() {
             sleep(Duration::from_millis(1)).await;
         }
     };
@@ -104,4 +107,153 @@ async fn clients_that_say_nothing_or_half_of_it_hold_up_nobody() {
     timeout(Duration::from_secs(10), accepted).await.expect("all of them are accepted");
     let drained = timeout(Duration::from_secs(10), proxy.drain()).await;
     assert!(drained.expect("the limit is 25 s"), "nothing was cut off");
+}
+
+/// An application that answers at once, and a proxy beside it that ends like this.
+async fn ending(drain: &str) -> (Stub, Proxy) {
+    let app = lines(|mut line| async move {
+        while line.request().await.is_some() {
+            line.say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let yaml = format!(
+        "service: checkout\ninbound: {{listen: \"127.0.0.1:0\", protocol: http1, app: \"{}\"}}\n\
+         outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\ndrain: {{{drain}}}\n",
+        app.address
+    );
+    let proxy = proxy(&yaml).await;
+    (app, proxy)
+}
+
+/// A connection that had a request, and has none.
+async fn used(proxy: &Proxy) -> Line {
+    let mut line = Line::to(proxy.inbound()).await;
+    line.say(REQUEST).await;
+    let head = line.head().await.expect("an answer");
+    assert_eq!((head.status(), head.headers.get("connection")), (200, None));
+    line
+}
+
+/// Drains, and says whether all of it was in time; longer than that no test waits.
+async fn drains(proxy: Proxy) -> bool {
+    timeout(Duration::from_secs(10), proxy.drain()).await.expect("it ends")
+}
+
+const REQUEST: &str = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n";
+
+#[tokio::test]
+async fn a_connection_without_a_request_is_told_by_its_next_answer_that_it_ends() {
+    // S93
+    let (app, proxy) = ending("idle: 60s, limit: 60s").await;
+    let (mut used, mut silent) = (used(&proxy).await, Line::to(proxy.inbound()).await);
+    let (inbound, admin) = (proxy.inbound(), proxy.admin());
+    let drained = tokio::spawn(drains(proxy));
+    while get(admin, "/readyz").await.0 == 200 || TcpStream::connect(inbound).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    for line in [&mut used, &mut silent] {
+        line.say(REQUEST).await;
+        let head = line.head().await.expect("an answer");
+        assert_eq!((head.status(), &head.headers["connection"]), (200, &"close".parse().unwrap()));
+        line.gone().await;
+    }
+    assert!(drained.await.unwrap(), "nothing was cut off");
+    assert_eq!(app.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn a_connection_that_stays_without_a_request_ends_after_a_while() {
+    let (_app, proxy) = ending("idle: 50ms, limit: 60s").await;
+    let (mut used, mut silent) = (used(&proxy).await, Line::to(proxy.inbound()).await);
+    // Nor is a head that has begun cut off with those.
+    let mut begun = Line::to(proxy.inbound()).await;
+    begun.say(&REQUEST[..20]).await;
+    let drained = tokio::spawn(drains(proxy));
+    used.gone().await;
+    silent.gone().await;
+    begun.say(&REQUEST[20..]).await;
+    let head = begun.head().await.expect("an answer");
+    assert_eq!((head.status(), &head.headers["connection"]), (200, &"close".parse().unwrap()));
+    assert!(drained.await.unwrap(), "nothing was cut off");
+}
+
+/// A client of HTTP/2 that says what is written here.
+struct Http2(TcpStream);
+
+/// A frame: its kind, the stream and what is in it.
+type Frame = (u8, u32, Vec<u8>);
+
+impl Http2 {
+    async fn to(proxy: &Proxy) -> Self {
+        let stream = TcpStream::connect(proxy.inbound()).await.expect("somebody listens");
+        stream.set_nodelay(true).expect("it is a TCP stream");
+        let mut client = Self(stream);
+        client.0.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("it is there");
+        client.send(SETTINGS, 0, 0, &[]).await;
+        client
+    }
+
+    async fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let [_, length @ ..] = u32::try_from(payload.len()).expect("short").to_be_bytes();
+        let head = [&length[..], &[kind, flags], &stream.to_be_bytes()].concat();
+        self.0.write_all(&[&head, payload].concat()).await.expect("it is there");
+    }
+
+    /// Sends a request and waits for its answer.
+    async fn ask(&mut self, stream: u32) {
+        self.send(HEADERS, END_STREAM | END_HEADERS, stream, GET).await;
+        let (_, of, answer) = self.next(HEADERS).await.expect("an answer");
+        assert_eq!((of, answer[0]), (stream, STATUS_200));
+    }
+
+    /// The next frame of this kind; `None` where the connection ends first.
+    async fn next(&mut self, kind: u8) -> Option<Frame> {
+        loop {
+            let mut head = [0; 9];
+            self.0.read_exact(&mut head).await.ok()?;
+            let [a, b, c, of, _, stream @ ..] = head;
+            let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+            self.0.read_exact(&mut payload).await.ok()?;
+            if of == kind {
+                return Some((of, u32::from_be_bytes(stream), payload));
+            }
+        }
+    }
+
+    /// The last stream that a GOAWAY names.
+    async fn goaway(&mut self) -> u32 {
+        let (_, _, payload) = self.next(GOAWAY).await.expect("it says that it ends");
+        u32::from_be_bytes(payload[..4].try_into().expect("four bytes"))
+    }
+}
+
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+const ACK: u8 = 1;
+
+/// `GET http://a/` and `:status: 200` in HPACK.
+const GET: &[u8] = b"\x82\x84\x86\x41\x01a";
+const STATUS_200: u8 = 0x88;
+
+#[tokio::test]
+async fn a_client_of_http2_is_told_before_its_last_stream_is_named() {
+    // S93, RFC 9113 6.8
+    let (_app, proxy) = ending("idle: 60s, limit: 60s").await;
+    let mut client = Http2::to(&proxy).await;
+    client.ask(1).await;
+    let drained = tokio::spawn(drains(proxy));
+    assert_eq!(client.goaway().await, u32::MAX >> 1);
+    let (_, _, ping) = client.next(PING).await.expect("it asks whether that was heard");
+    // It was on its way.
+    client.ask(3).await;
+    client.send(PING, ACK, 0, &ping).await;
+    assert_eq!(client.goaway().await, 3);
+    assert!(client.next(HEADERS).await.is_none());
+    assert!(drained.await.unwrap(), "nothing was cut off");
 }
