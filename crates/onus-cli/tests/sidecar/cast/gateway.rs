@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 /// An Envoy in front of these instances, which retries reads as Istio does without being asked, and
-/// where a connection breaks.
+/// where a connection breaks; and writes where there is no connection.
 pub(crate) fn in_front_of(instances: &[SocketAddr]) -> String {
     let mut endpoints = String::new();
     for instance in instances {
@@ -32,13 +32,23 @@ static_resources:
             - name: all
               domains: ["*"]
               routes:
-              - match: {prefix: "/"}
+              - match: {prefix: "/", headers: [{name: ":method", string_match: {exact: GET}}]}
                 route:
                   cluster: peer
                   retry_policy:
                     retry_on: connect-failure,refused-stream,unavailable,cancelled,reset,retriable-status-codes
-                    retriable_request_headers: [{name: ":method", string_match: {exact: GET}}]
                     retriable_status_codes: [503]
+                    num_retries: 2
+                    host_selection_retry_max_attempts: "5"
+                    retry_host_predicate:
+                    - name: envoy.retry_host_predicates.previous_hosts
+                      typed_config:
+                        "@type": type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate
+              - match: {prefix: "/"}
+                route:
+                  cluster: peer
+                  retry_policy:
+                    retry_on: connect-failure
                     num_retries: 2
                     host_selection_retry_max_attempts: "5"
                     retry_host_predicate:
@@ -53,7 +63,7 @@ static_resources:
   - name: peer
     type: STATIC
     connect_timeout: 1s
-    circuit_breakers: {thresholds: [{max_retries: 4294967295}]}
+    circuit_breakers: {thresholds: [{max_connections: 65535, max_pending_requests: 65535, max_requests: 65535, max_retries: 65535}]}
     load_assignment:
       cluster_name: peer
       endpoints:

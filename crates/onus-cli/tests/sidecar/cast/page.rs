@@ -17,19 +17,28 @@ impl Page {
 
     /// The sum of the series of a family that have all these labels, as in `kind="flood"`.
     pub(crate) fn sum(&self, name: &str, labels: &[&str]) -> u64 {
+        let found = self.values(name, labels);
+        assert!(!found.is_empty(), "{name} {labels:?} is not in\n{}", self.0);
+        found.iter().sum()
+    }
+
+    /// The same, and nothing where there are none.
+    pub(crate) fn sum_of_any(&self, name: &str, labels: &[&str]) -> u64 {
+        self.values(name, labels).iter().sum()
+    }
+
+    fn values(&self, name: &str, labels: &[&str]) -> Vec<u64> {
         let of_family = |line: &&str| {
             let rest = line.strip_prefix(name);
             rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
         };
         let series = self.0.lines().filter(of_family);
         let series = series.filter(|line| labels.iter().all(|label| line.contains(label)));
-        let mut found = series.peekable();
-        assert!(found.peek().is_some(), "{name} {labels:?} is not in\n{}", self.0);
         let value = |line: &str| {
             let value = line.rsplit(' ').next().expect("a line has words");
-            value.parse::<f64>().expect("a value is a number")
+            value.parse::<f64>().expect("a value is a number") as u64
         };
-        found.map(value).sum::<f64>() as u64
+        series.map(value).collect()
     }
 }
 

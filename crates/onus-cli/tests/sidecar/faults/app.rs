@@ -11,6 +11,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
+use super::load::answer_to;
+
 /// What an instance does to its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
@@ -33,11 +35,17 @@ pub(super) enum Does {
 #[derive(Clone, Default)]
 pub(super) struct Asked(Arc<Mutex<HashMap<u64, Times>>>);
 
-/// How often a request was read to its end, and how often answered.
+/// How often something happened to a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Times {
+    /// It was read to its end.
     pub(super) read: u32,
+    /// It was answered, to the end.
     pub(super) answered: u32,
+    /// Its connection was ended instead.
+    pub(super) torn: u32,
+    /// Nothing was said to it.
+    pub(super) ignored: u32,
 }
 
 impl Asked {
@@ -46,10 +54,11 @@ impl Asked {
         all.get(&number).copied().unwrap_or_default()
     }
 
-    /// How many requests were read, each as often as it was.
-    pub(super) fn read(&self) -> u64 {
+    /// How many requests were read, and torn, each as often as it was.
+    pub(super) fn read_and_torn(&self) -> [u64; 2] {
         let all = self.0.lock().expect("nobody panics here");
-        all.values().map(|times| u64::from(times.read)).sum()
+        let sum = |of: fn(&Times) -> u32| all.values().map(|times| u64::from(of(times))).sum();
+        [sum(|times| times.read), sum(|times| times.torn)]
     }
 
     fn note(&self, number: u64, note: impl FnOnce(&mut Times)) {
@@ -120,29 +129,34 @@ async fn serve(stream: TcpStream, does: watch::Receiver<Does>, asked: Asked) {
         let does = *does.borrow();
         match does {
             Does::Reset => {
+                asked.note(number, |times| times.torn += 1);
                 let _ = stream.into_inner().set_zero_linger();
                 return;
             }
             Does::Nothing => {
+                asked.note(number, |times| times.ignored += 1);
                 // Until the other end gives up.
                 while stream.read_u8().await.is_ok() {}
                 return;
             }
             Does::HalfClose => {
+                asked.note(number, |times| times.torn += 1);
                 let _ = stream.get_mut().shutdown().await;
                 while stream.read_u8().await.is_ok() {}
                 return;
             }
             Does::Answer | Does::SlowHead | Does::SlowBody | Does::AnswerAndClose => {}
         }
-        let (head, body) = answer(&path);
-        asked.note(number, |times| times.answered += 1);
+        let (head, body) = answer(&path, number);
         let head_pause = (does == Does::SlowHead).then_some(PAUSE);
         let body_pause = (does == Does::SlowBody).then_some(PAUSE);
         if say(&mut stream, head.as_bytes(), head_pause).await.is_err()
             || say(&mut stream, body.as_bytes(), body_pause).await.is_err()
-            || does == Does::AnswerAndClose
         {
+            return;
+        }
+        asked.note(number, |times| times.answered += 1);
+        if does == Does::AnswerAndClose {
             return;
         }
     }
@@ -176,14 +190,15 @@ async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, u64)> {
     Some((path.to_owned(), number.parse().expect("it is one")))
 }
 
-/// What is answered to a path, as [`super::load::Kind`] has them.
-fn answer(path: &str) -> (String, &'static str) {
+/// What is answered to a request, by paths as [`super::load::Kind`] has them.
+fn answer(path: &str, number: u64) -> (String, String) {
     let (status, more) = match path {
         "/closed" => ("503 Service Unavailable", "onus-claim: unclaimed\r\n"),
         "/missing" => ("404 Not Found", ""),
         _ => ("200 OK", ""),
     };
-    (format!("HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n", BODY.len()), BODY)
+    let body = answer_to(number);
+    (format!("HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n", body.len()), body)
 }
 
 /// Says this, where there is a pause in four pieces.
@@ -204,6 +219,5 @@ async fn say(
     Ok(())
 }
 
-const BODY: &str = "a body of some length\n";
 /// Between two pieces; all of them together are less than an attempt may take.
 const PAUSE: Duration = Duration::from_millis(40);

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::time::sleep;
 
 use super::Scene;
 use super::app::Does;
-use super::load::Load;
 use crate::analysis::server::{Folder, Server};
 use crate::sidecar::cast::process::until;
 use crate::sidecar::reporting::counted;
@@ -19,18 +17,18 @@ async fn an_analysis_that_is_away_costs_no_request_and_no_count() {
     let url = server.url.clone();
     let more = format!("analysis: {{url: \"{url}\", interval: 1s}}\n");
     let mut scene = Scene::with("enforce", &more).await;
-    let load = scene.load;
+    let load = scene.load.clone();
     let sends = load.send(scene.sidecar.outbound, true);
     let happens = async {
-        sleep(load.part(4)).await;
+        load.part(4).await;
         // As `kill -9`, in the middle of whatever it does.
         server.kill();
-        sleep(load.part(8)).await;
+        load.part(8).await;
         scene.apps[0].does(Does::Reset);
-        sleep(load.part(8)).await;
+        load.part(8).await;
         scene.apps[0].does(Does::Answer);
         assert_eq!(scene.sidecar.get("/readyz").await.0, 200, "it serves without the analysis");
-        sleep(load.part(4)).await;
+        load.part(4).await;
         Server::start(&folder, url.trim_start_matches("http://"), "")
     };
     let (all, server) = tokio::join!(sends, happens);
@@ -44,7 +42,7 @@ async fn an_analysis_that_is_away_costs_no_request_and_no_count() {
     until("all counts are there", async || counted(&server, "caller") == own).await;
 
     // A second load ends with the sidecar, and the last counts are told before that.
-    let short = Load { time: Duration::from_secs(1), ..load };
+    let short = load.lasting(Duration::from_secs(1));
     let more = short.send(scene.sidecar.outbound, true);
     let all = [all, more.await].concat();
     scene.apps[0].kill().await;

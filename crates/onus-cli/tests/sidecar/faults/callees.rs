@@ -1,7 +1,5 @@
 //! Callees that break, one of three instances at a time, with ownership and without.
 
-use tokio::time::sleep;
-
 use super::Scene;
 use super::app::Does;
 
@@ -15,15 +13,17 @@ async fn check(name: &str, happens: impl AsyncFn(&mut Scene)) {
         free.run(&free_name, false, async |scene| happens(scene).await),
     );
     assert_eq!(owned.failed_reads, 0, "{name}: another instance answers");
-    let allowed = free.failed_reads + owned.sent / 10_000;
-    assert!(owned.failed_reads <= allowed, "{name}: {owned:?} {free:?}");
+    // Some more than a share of a short round: those on their way when a fault begins or ends.
+    let more = (owned.sent / 10_000).max(4);
+    assert!(owned.failed_writes <= free.failed_writes + more, "{name}: {owned:?} {free:?}");
+    assert!(owned.lost_writes <= free.lost_writes + more, "{name}: {owned:?} {free:?}");
 }
 
 /// One instance does this for half of the time.
 async fn one_does(scene: &mut Scene, does: Does) {
-    sleep(scene.load.part(4)).await;
+    scene.load.part(4).await;
     scene.apps[0].does(does);
-    sleep(scene.load.part(2)).await;
+    scene.load.part(2).await;
     scene.apps[0].does(Does::Answer);
 }
 
@@ -31,9 +31,9 @@ async fn one_does(scene: &mut Scene, does: Does) {
 async fn a_callee_that_is_killed_and_started_again_loses_no_read() {
     check("killed and restarted", async |scene| {
         for _ in 0..2 {
-            sleep(scene.load.part(5)).await;
+            scene.load.part(5).await;
             scene.apps[0].kill().await;
-            sleep(scene.load.part(5)).await;
+            scene.load.part(5).await;
             scene.apps[0].revive().await;
         }
     })
@@ -63,11 +63,11 @@ async fn slow_bodies_lose_nothing() {
 #[tokio::test]
 async fn half_closed_sockets_lose_no_read_and_repeat_no_write() {
     check("half-closed sockets", async |scene| {
-        sleep(scene.load.part(4)).await;
+        scene.load.part(4).await;
         scene.apps[0].does(Does::HalfClose);
-        sleep(scene.load.part(4)).await;
+        scene.load.part(4).await;
         scene.apps[0].does(Does::AnswerAndClose);
-        sleep(scene.load.part(4)).await;
+        scene.load.part(4).await;
         scene.apps[0].does(Does::Answer);
     })
     .await;
@@ -86,12 +86,12 @@ async fn all_of_it_together_loses_no_read_and_repeats_no_write() {
                 Does::HalfClose,
                 Does::AnswerAndClose,
             ];
-            sleep(scene.load.part(16)).await;
+            scene.load.part(16).await;
             match does.get(round) {
                 Some(&does) => scene.apps[at].does(does),
                 None => scene.apps[at].kill().await,
             }
-            sleep(scene.load.part(16)).await;
+            scene.load.part(16).await;
             match does.get(round) {
                 Some(_) => scene.apps[at].does(Does::Answer),
                 None => scene.apps[at].revive().await,

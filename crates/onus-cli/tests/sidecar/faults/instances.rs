@@ -4,21 +4,46 @@ use std::net::SocketAddr;
 
 use rustix::process::Signal;
 use tokio::net::TcpStream;
-use tokio::time::sleep;
 
 use super::app::{App, Asked, Does};
-use super::check;
+use super::check::{self, Attempts, Sums};
 use super::load::Load;
 use super::{RETRY, caller};
 use crate::sidecar::cast::envoy::Envoy;
 use crate::sidecar::cast::process::{free_address, until};
-use crate::sidecar::cast::{Sidecar, gateway};
+use crate::sidecar::cast::{Page, Sidecar, gateway};
 
 /// An instance: an application with its sidecar.
 struct Instance {
     app: App,
     sidecar: Sidecar,
     inbound: SocketAddr,
+    served: Served,
+}
+
+/// What the sidecars of an instance have counted, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Served {
+    requests: u64,
+    /// What became of them at the application.
+    asked: Attempts,
+}
+
+impl Served {
+    fn of(page: &Page) -> Self {
+        let app = |family| page.sum(family, &["callee=\"app\""]);
+        let requests = page.sum_of_any("onus_requests_total", &[]);
+        let unsent = app("onus_proxy_unreachable_total") + app("onus_proxy_refused_total");
+        let broken = app("onus_proxy_broken_total");
+        Self { requests, asked: Attempts { made: requests, unsent, broken } }
+    }
+
+    fn and(self, other: Self) -> Self {
+        let (a, b) = (self.asked, other.asked);
+        let (made, unsent) = (a.made + b.made, a.unsent + b.unsent);
+        let asked = Attempts { made, unsent, broken: a.broken + b.broken };
+        Self { requests: self.requests + other.requests, asked }
+    }
 }
 
 impl Instance {
@@ -26,62 +51,109 @@ impl Instance {
         let app = App::start(asked).await;
         let inbound = free_address();
         let sidecar = Sidecar::start(&Self::yaml(inbound, app.address)).await;
-        Self { app, sidecar, inbound }
+        Self { app, sidecar, inbound, served: Served::default() }
     }
 
     fn yaml(inbound: SocketAddr, app: SocketAddr) -> String {
         format!(
             "service: peer\nmode: enforce\ninbound: {{listen: \"{inbound}\", app: \"{app}\"}}\n\
-             callees: {{other: {{address: \"127.0.0.1:9\", {RETRY}}}}}\n"
+             callees: {{other: {{address: \"127.0.0.1:9\", retry: {{{RETRY}}}}}}}\n"
         )
     }
 
     /// As a rolling restart does: the sidecar is told first, and both come back.
     async fn restart(&mut self) {
         self.sidecar.signal(Signal::TERM);
-        until("it accepts no more, and has answered what it had", async || {
-            let is_closed = TcpStream::connect(self.inbound).await.is_err();
-            is_closed && self.sidecar.metrics().await.sum("onus_proxy_requests", &[]) == 0
-        })
-        .await;
+        until("it accepts no more", async || TcpStream::connect(self.inbound).await.is_err()).await;
+        let inbound = ["listener=\"inbound\""];
+        let mut page = self.sidecar.metrics().await;
+        while page.sum("onus_proxy_connections", &inbound) > 0 {
+            tokio::task::yield_now().await;
+            page = self.sidecar.metrics().await;
+        }
+        self.served = self.served.and(Served::of(&page));
         self.app.kill().await;
         assert_eq!(self.sidecar.ended().await, Some(0));
+        let said = self.sidecar.said();
+        assert!(!said.iter().any(|line| line.contains("cut off")), "{said:?}");
         self.app.revive().await;
         self.sidecar = Sidecar::start(&Self::yaml(self.inbound, self.app.address)).await;
     }
-}
 
-async fn instances(asked: &Asked) -> Vec<Instance> {
-    let mut instances = Vec::new();
-    for _ in 0..3 {
-        instances.push(Instance::start(asked).await);
+    async fn served(&self) -> Served {
+        self.served.and(Served::of(&self.sidecar.metrics().await))
     }
-    instances
 }
 
-fn addresses(instances: &[Instance]) -> Vec<SocketAddr> {
-    instances.iter().map(|instance| instance.inbound).collect()
+/// Three of them, and what is asked of them.
+struct Scene {
+    instances: Vec<Instance>,
+    asked: Asked,
+    load: Load,
 }
 
-async fn restart_all(instances: &mut [Instance], load: Load) {
-    for instance in instances {
-        sleep(load.part(8)).await;
-        instance.restart().await;
+impl Scene {
+    async fn new() -> Self {
+        let (asked, load) = (Asked::default(), Load::of_environment());
+        let mut instances = Vec::new();
+        for _ in 0..3 {
+            instances.push(Instance::start(&asked).await);
+        }
+        Self { instances, asked, load }
     }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.instances.iter().map(|instance| instance.inbound).collect()
+    }
+
+    async fn caller(&self) -> Sidecar {
+        let app = self.instances[0].app.address;
+        Sidecar::start(&caller("enforce", app, &self.addresses())).await
+    }
+
+    async fn restart_all(&mut self) {
+        for instance in &mut self.instances {
+            self.load.part(8).await;
+            instance.restart().await;
+        }
+    }
+
+    /// How many requests all sidecars have served; what they have asked their applications adds up.
+    async fn served(&self, name: &str) -> u64 {
+        let mut all = Served::default();
+        for instance in &self.instances {
+            all = all.and(instance.served().await);
+        }
+        all.asked.balance(name, self.asked.read_and_torn());
+        all.requests
+    }
+
+    /// What the load has come to at the caller's sidecar: on each edge all counts balance.
+    async fn checked(&self, name: &str, sums: Sums, sidecar: &Sidecar) -> Sums {
+        println!("{name}: {sums}");
+        let page = sidecar.metrics().await;
+        check::balance(name, &sums, [self.served(name).await, 0], &page);
+        check::table(name, &page);
+        assert_eq!(sums.failed_reads, 0, "{name}: {sums}");
+        sums
+    }
+}
+
+/// Lost are at most writes that are on the wire when their connection is closed.
+fn check_writes(name: &str, sums: &Sums) {
+    assert!(sums.failed_writes <= (sums.sent / 10_000).max(1), "{name}: {sums}");
 }
 
 #[tokio::test]
 async fn a_rolling_restart_behind_the_sidecar_of_a_caller_loses_no_read() {
-    let (asked, load) = (Asked::default(), Load::of_environment());
-    let mut instances = instances(&asked).await;
-    let yaml = caller("enforce", instances[0].app.address, &addresses(&instances));
-    let sidecar = Sidecar::start(&yaml).await;
+    let mut scene = Scene::new().await;
+    let (sidecar, load) = (scene.caller().await, scene.load.clone());
     let sends = load.send(sidecar.outbound, false);
-    let (all, ()) = tokio::join!(sends, restart_all(&mut instances, load));
+    let (all, ()) = tokio::join!(sends, scene.restart_all());
     let name = "rolling restart, retries by Onus";
-    let sums = check::sums(name, &all, &asked, true);
-    println!("{name}: {sums:?}");
-    assert_eq!(sums.failed_reads, 0, "{sums:?}");
+    let sums = check::sums(name, &all, &scene.asked, true);
+    let sums = scene.checked(name, sums, &sidecar).await;
+    check_writes(name, &sums);
 }
 
 #[tokio::test]
@@ -89,42 +161,55 @@ async fn a_rolling_restart_behind_envoy_loses_no_read() {
     let Some(binary) = Envoy::binary("a_rolling_restart_behind_envoy_loses_no_read") else {
         return;
     };
-    let (asked, load) = (Asked::default(), Load::of_environment());
-    let mut instances = instances(&asked).await;
-    let envoy = Envoy::start(&binary, &gateway::in_front_of(&addresses(&instances))).await;
+    let mut scene = Scene::new().await;
+    let envoy = Envoy::start(&binary, &gateway::in_front_of(&scene.addresses())).await;
+    let load = scene.load.clone();
     let sends = load.send(envoy.port("inbound"), false);
-    let (all, ()) = tokio::join!(sends, restart_all(&mut instances, load));
+    let (all, ()) = tokio::join!(sends, scene.restart_all());
     let name = "rolling restart, retries by Envoy";
-    let sums = check::sums(name, &all, &asked, true);
-    println!("{name}: {sums:?}");
-    assert_eq!(sums.failed_reads, 0, "{sums:?}");
+    let sums = check::sums(name, &all, &scene.asked, true);
+    println!("{name}: {sums}");
+    assert_eq!(sums.failed_reads, 0, "{name}: {sums}");
+    check_writes(name, &sums);
+    let stats = envoy.get("/stats").await.expect("it answers");
+    let stat = |name: &str| -> u64 {
+        let mut values =
+            stats.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        values.next().and_then(|value| value.parse().ok()).expect("it is among them")
+    };
+    assert_eq!(stat("http.inbound.downstream_rq_total"), sums.sent);
+    assert_eq!(stat("http.inbound.downstream_rq_5xx"), sums.errors);
+    let attempts = Attempts {
+        made: sums.sent + stat("cluster.peer.upstream_rq_retry"),
+        unsent: stat("cluster.peer.upstream_rq_pending_failure_eject"),
+        broken: stat("cluster.peer.upstream_cx_destroy_remote_with_active_rq"),
+    };
+    assert_eq!(stat("cluster.peer.upstream_rq_total"), attempts.made - attempts.unsent);
+    attempts.balance(name, [scene.served(name).await, 0]);
 }
 
 #[tokio::test]
 async fn an_application_that_is_killed_fails_no_read_of_its_callers() {
-    let (asked, load) = (Asked::default(), Load::of_environment());
-    let mut instances = instances(&asked).await;
-    let yaml = caller("enforce", instances[0].app.address, &addresses(&instances));
-    let sidecar = Sidecar::start(&yaml).await;
+    let mut scene = Scene::new().await;
+    let (sidecar, load) = (scene.caller().await, scene.load.clone());
     let sends = load.send(sidecar.outbound, false);
     let happens = async {
-        let app = &mut instances[0].app;
+        let app = &mut scene.instances[0].app;
         for _ in 0..2 {
-            sleep(load.part(6)).await;
+            load.part(6).await;
             app.kill().await;
-            sleep(load.part(6)).await;
+            load.part(6).await;
             app.revive().await;
         }
         app.does(Does::Reset);
-        sleep(load.part(8)).await;
+        load.part(8).await;
         app.does(Does::Answer);
     };
     let (all, ()) = tokio::join!(sends, happens);
     let name = "application killed";
-    let sums = check::sums(name, &all, &asked, true);
-    println!("{name}: {sums:?}");
-    assert_eq!(sums.failed_reads, 0, "{sums:?}");
+    let sums = check::sums(name, &all, &scene.asked, true);
+    scene.checked(name, sums, &sidecar).await;
     // Whose error it was is told to the caller, and told again by nobody.
-    let page = instances[0].sidecar.metrics().await;
+    let page = scene.instances[0].sidecar.metrics().await;
     assert!(page.sum("onus_claims_total", &["reason=\"own\""]) > 0);
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -26,6 +27,8 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Status(u16),
+    /// An instance's answer to another request.
+    Anothers,
     /// The connection broke.
     Broken,
     /// There was no answer in time.
@@ -41,11 +44,13 @@ pub(super) struct Ended {
 }
 
 /// How much of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Load {
     /// Requests a second.
     pub(super) rate: u32,
     pub(super) time: Duration,
+    /// How many of them have left.
+    left: watch::Sender<u64>,
 }
 
 impl Load {
@@ -54,24 +59,36 @@ impl Load {
         let read = |name: &str| std::env::var(name).ok()?.parse().ok();
         let rate = read("ONUS_FAULTS_RATE").unwrap_or(100);
         let seconds = read("ONUS_FAULTS_SECONDS").unwrap_or(5);
-        Self { rate, time: Duration::from_secs(seconds.into()) }
+        Self { rate, time: Duration::from_secs(seconds.into()), left: watch::Sender::default() }
     }
 
-    /// A part of its time.
-    pub(super) fn part(self, of: u32) -> Duration {
-        self.time / of
+    /// The same rate for another time.
+    pub(super) fn lasting(&self, time: Duration) -> Self {
+        Self { time, ..self.clone() }
     }
 
-    /// Sends it to the callee `peer` through the sidecar, or to whoever listens there.
-    pub(super) async fn send(self, to: SocketAddr, has_closed: bool) -> Vec<Ended> {
+    fn count(&self) -> u64 {
+        u64::from(self.rate) * self.time.as_secs()
+    }
+
+    /// Waits until another part of it has left. Faults that begin and end by that, and not by time,
+    /// meet as many requests of one load as of another.
+    pub(super) async fn part(&self, of: u64) {
+        let mut left = self.left.subscribe();
+        let then = (*left.borrow() + self.count() / of).min(self.count());
+        left.wait_for(|&left| left >= then).await.expect("this is a sender");
+    }
+
+    /// Sends it to the callees `peer` and `ledger` through the sidecar, or to whoever listens there.
+    pub(super) async fn send(&self, to: SocketAddr, has_closed: bool) -> Vec<Ended> {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let mut pace = interval(Duration::from_secs(1) / self.rate);
         // What was due is sent, however late.
         pace.set_missed_tick_behavior(MissedTickBehavior::Burst);
-        let count = u64::from(self.rate) * self.time.as_secs();
         let (mut requests, mut all) = (JoinSet::new(), Vec::new());
-        for number in 0..count {
+        for number in 0..self.count() {
             pace.tick().await;
+            self.left.send_replace(number);
             let kind = match number % 10 {
                 0..6 => Kind::Read,
                 6..8 => Kind::Write,
@@ -88,6 +105,7 @@ impl Load {
                 all.push(ended.expect("nobody panics here"));
             }
         }
+        self.left.send_replace(self.count());
         all.extend(requests.join_all().await);
         all
     }
@@ -99,21 +117,29 @@ async fn ask(to: SocketAddr, lines: &Mutex<Vec<Line>>, kind: Kind, number: u64) 
         Some(line) => line,
         None => Line::to(to).await,
     };
-    let (method, path, more) = match kind {
-        Kind::Read => ("GET", "/read", "\r\n"),
-        Kind::Write => ("POST", "/write", "content-length: 6\r\n\r\n17 EUR"),
-        Kind::Closed => ("GET", "/closed", "\r\n"),
-        Kind::Missing => ("GET", "/missing", "\r\n"),
+    // Writes have connections of their own, so that retries of others move none of them to another
+    // instance: each instance has its turn at the third part of them.
+    let (method, path, host, more) = match kind {
+        Kind::Read => ("GET", "/read", "peer", "\r\n"),
+        Kind::Write => ("POST", "/write", "ledger", "content-length: 6\r\n\r\n17 EUR"),
+        Kind::Closed => ("GET", "/closed", "peer", "\r\n"),
+        Kind::Missing => ("GET", "/missing", "peer", "\r\n"),
     };
-    line.say(format!("{method} {path}?n={number} HTTP/1.1\r\nhost: peer\r\n{more}")).await;
+    line.say(format!("{method} {path}?n={number} HTTP/1.1\r\nhost: {host}\r\n{more}")).await;
     let Some(head) = line.head().await else { return Outcome::Broken };
-    if line.body(&head).await.is_none() {
-        return Outcome::Broken;
+    let Some((body, _)) = line.body(&head).await else { return Outcome::Broken };
+    if body.starts_with(b"request ") && body != answer_to(number) {
+        return Outcome::Anothers;
     }
     if head.headers.get("connection").is_none_or(|value| value != "close") {
         lines.lock().expect("nobody panics here").push(line);
     }
     Outcome::Status(head.status())
+}
+
+/// What an instance says to a request.
+pub(super) fn answer_to(number: u64) -> String {
+    format!("request {number:010} was read\n")
 }
 
 /// The longest that an answer may take: longer than all attempts.

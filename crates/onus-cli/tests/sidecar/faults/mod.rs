@@ -28,8 +28,10 @@ struct Scene {
 }
 
 /// Three attempts, each of which may take longer than a busy machine needs for an answer.
-const RETRY: &str = "retry: {attempts: 3, no-budget: true, no-gate: true, no-probes: true, \
-                     backoff-base: 1ms, backoff-max: 2ms, per-try-timeout: 2s}";
+const RETRY: &str = "attempts: 3, no-budget: true, no-gate: true, no-probes: true, \
+                     backoff-base: 1ms, backoff-max: 2ms, per-try-timeout: 2s";
+/// Also of writes that have provably met nobody.
+const UNSENT: &str = "errors: [connect], unsafe-methods: true";
 
 impl Scene {
     async fn new(mode: &str) -> Self {
@@ -55,20 +57,21 @@ impl Scene {
         is_owned: bool,
         happens: impl AsyncFnOnce(&mut Self),
     ) -> Sums {
-        let sends = self.load.send(self.sidecar.outbound, true);
+        let load = self.load.clone();
+        let sends = load.send(self.sidecar.outbound, true);
         let (all, ()) = tokio::join!(sends, happens(&mut self));
         self.checked(name, is_owned, &all).await
     }
 
     async fn checked(&self, name: &str, is_owned: bool, all: &[Ended]) -> Sums {
         let sums = check::sums(name, all, &self.asked, is_owned);
-        check::balance(name, &sums, &self.asked, &self.sidecar.metrics().await);
-        let Sums { sent, failed_reads, failed_writes, .. } = sums;
+        let page = self.sidecar.metrics().await;
         let (now, most) = self.sidecar.memory();
-        println!(
-            "{name}: {sent} requests, failed: {failed_reads} reads, {failed_writes} writes; \
-             {now} KiB, at most {most}"
-        );
+        println!("{name}: {sums}; {now} KiB, at most {most}");
+        check::balance(name, &sums, self.asked.read_and_torn(), &page);
+        if is_owned {
+            check::table(name, &page);
+        }
         sums
     }
 }
@@ -81,6 +84,7 @@ fn caller(mode: &str, app: SocketAddr, instances: &[SocketAddr]) -> String {
     format!(
         "service: caller\nmode: \"{mode}\"\n\
          inbound: {{listen: \"127.0.0.1:0\", app: \"{app}\"}}\n\
-         callees: {{peer: {{address: [{instances}], {RETRY}}}}}\n"
+         callees:\n  peer: {{address: [{instances}], retry: {{{RETRY}}}}}\n  \
+         ledger: {{address: [{instances}], retry: {{{RETRY}, {UNSENT}}}}}\n"
     )
 }

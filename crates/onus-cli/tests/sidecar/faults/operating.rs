@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::time::{interval, sleep};
+use tokio::time::interval;
 
 use super::Scene;
+use super::load::Load;
 use crate::sidecar::cast::process::until;
 
 #[tokio::test]
@@ -32,11 +33,13 @@ async fn reloads_lose_nothing_and_forget_nothing() {
 
 #[tokio::test]
 async fn a_sidecar_that_is_told_to_end_serves_its_application_until_that_is_gone() {
-    let mut scene = Scene::new("enforce").await;
-    let load = scene.load;
+    // As long as the load lasts, and longer.
+    let limit = format!("drain: {{limit: {}s}}\n", Load::of_environment().time.as_secs() + 60);
+    let mut scene = Scene::with("enforce", &limit).await;
+    let load = scene.load.clone();
     let sends = load.send(scene.sidecar.outbound, true);
     let told = async {
-        sleep(load.part(4)).await;
+        load.part(4).await;
         scene.sidecar.signal(Signal::TERM);
         until("it is not ready", async || scene.sidecar.get("/readyz").await.0 == 503).await;
     };
