@@ -1,5 +1,6 @@
 //! What must hold of a load, whatever goes wrong below it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::app::{Asked, Times};
@@ -19,13 +20,15 @@ pub(super) struct Sums {
     pub(super) failed: Option<(Ended, Times)>,
     /// Answers that are failures.
     pub(super) errors: u64,
+    /// What the failed reads and writes were answered.
+    pub(super) statuses: BTreeMap<u16, u64>,
 }
 
 impl fmt::Display for Sums {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { sent, failed_reads, failed_writes, lost_writes, failed, .. } = self;
         write!(f, "{sent} requests, failed: {failed_reads} reads, {failed_writes} writes ")?;
-        write!(f, "({lost_writes} of them at no instance)")?;
+        write!(f, "({lost_writes} of them at no instance) {:?}", self.statuses)?;
         failed.iter().try_for_each(|failed| write!(f, ", one of them {failed:?}"))
     }
 }
@@ -45,6 +48,9 @@ pub(super) fn sums(name: &str, all: &[Ended], asked: &Asked, is_owned: bool) -> 
         };
         assert!(status == answers || matches!(status, 502..=504), "{name}: {ended:?} {times:?}");
         sums.errors += u64::from(status >= 500);
+        if status != answers {
+            *sums.statuses.entry(status).or_default() += 1;
+        }
         let mut answered_max = 1;
         match ended.kind {
             Kind::Read => {
@@ -114,7 +120,8 @@ pub(super) struct Attempts {
     pub(super) made: u64,
     /// For which there was no connection.
     pub(super) unsent: u64,
-    /// Their connection broke, before the callee had read them or after that.
+    /// Their connection broke, before the callee had read them or after that; or nobody waited for
+    /// them any more.
     pub(super) broken: u64,
 }
 

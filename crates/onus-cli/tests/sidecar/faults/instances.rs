@@ -1,23 +1,25 @@
 //! Instances with sidecars of their own, called by Onus or by Envoy.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use rustix::process::Signal;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::app::{App, Asked, Does};
+use super::caller;
 use super::check::{self, Attempts, Sums};
 use super::load::Load;
-use super::{RETRY, caller};
 use crate::sidecar::cast::envoy::Envoy;
 use crate::sidecar::cast::process::{free_address, until};
-use crate::sidecar::cast::{Page, Sidecar, gateway};
+use crate::sidecar::cast::{Line, Page, Sidecar, gateway};
 
 /// An instance: an application with its sidecar.
 struct Instance {
     app: App,
     sidecar: Sidecar,
     inbound: SocketAddr,
+    /// Where it calls somebody who never answers.
+    silent: TcpListener,
     served: Served,
 }
 
@@ -34,7 +36,8 @@ impl Served {
         let app = |family| page.sum(family, &["callee=\"app\""]);
         let requests = page.sum_of_any("onus_requests_total", &[]);
         let unsent = app("onus_proxy_unreachable_total") + app("onus_proxy_refused_total");
-        let broken = app("onus_proxy_broken_total");
+        let cancelled = page.sum_of_any("onus_requests_total", &["outcome=\"cancelled\""]);
+        let broken = app("onus_proxy_broken_total") + cancelled;
         Self { requests, asked: Attempts { made: requests, unsent, broken } }
     }
 
@@ -50,19 +53,17 @@ impl Instance {
     async fn start(asked: &Asked) -> Self {
         let app = App::start(asked).await;
         let inbound = free_address();
-        let sidecar = Sidecar::start(&Self::yaml(inbound, app.address)).await;
-        Self { app, sidecar, inbound, served: Served::default() }
-    }
-
-    fn yaml(inbound: SocketAddr, app: SocketAddr) -> String {
-        format!(
-            "service: peer\nmode: enforce\ninbound: {{listen: \"{inbound}\", app: \"{app}\"}}\n\
-             callees: {{other: {{address: \"127.0.0.1:9\", retry: {{{RETRY}}}}}}}\n"
-        )
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
+        let sidecar = sidecar(inbound, &app, &silent).await;
+        Self { app, sidecar, inbound, silent, served: Served::default() }
     }
 
     /// As a rolling restart does: the sidecar is told first, and both come back.
     async fn restart(&mut self) {
+        // As long as its application calls somebody, the sidecar does not end, and can be asked.
+        let mut call = Line::to(self.sidecar.outbound).await;
+        call.say("GET / HTTP/1.1\r\nhost: silent\r\n\r\n").await;
+        let (_called, _) = self.silent.accept().await.expect("it is called");
         self.sidecar.signal(Signal::TERM);
         until("it accepts no more", async || TcpStream::connect(self.inbound).await.is_err()).await;
         let inbound = ["listener=\"inbound\""];
@@ -73,16 +74,27 @@ impl Instance {
         }
         self.served = self.served.and(Served::of(&page));
         self.app.kill().await;
+        drop(call);
         assert_eq!(self.sidecar.ended().await, Some(0));
         let said = self.sidecar.said();
         assert!(!said.iter().any(|line| line.contains("cut off")), "{said:?}");
         self.app.revive().await;
-        self.sidecar = Sidecar::start(&Self::yaml(self.inbound, self.app.address)).await;
+        self.sidecar = sidecar(self.inbound, &self.app, &self.silent).await;
     }
 
     async fn served(&self) -> Served {
         self.served.and(Served::of(&self.sidecar.metrics().await))
     }
+}
+
+async fn sidecar(inbound: SocketAddr, app: &App, silent: &TcpListener) -> Sidecar {
+    let silent = silent.local_addr().expect("it is bound");
+    Sidecar::start(&format!(
+        "service: peer\nmode: enforce\ninbound: {{listen: \"{inbound}\", app: \"{}\"}}\n\
+         callees: {{silent: {{address: \"{silent}\"}}}}\n",
+        app.address
+    ))
+    .await
 }
 
 /// Three of them, and what is asked of them.
