@@ -111,7 +111,7 @@ impl Families {
                 .iter()
                 .try_for_each(|view| family.add(&[("callee", &*view.callee)], value(view)))?;
         }
-        let counters: [Reading; 5] = [
+        let counters: [Reading; 6] = [
             (
                 "onus_proxy_lookups_failed",
                 "Questions to the resolver that brought no address.",
@@ -131,6 +131,11 @@ impl Families {
             ("onus_proxy_broken", "Attempts whose connection broke before an answer.", |view| {
                 view.broken
             }),
+            (
+                "onus_proxy_given_up",
+                "Attempts that nobody waited for any more, because of their time or their client.",
+                |view| view.given_up,
+            ),
         ];
         for (name, help, value) in counters {
             let mut family = page.counters(name, help)?;

@@ -89,7 +89,9 @@ where
         trail: Option<Arc<Trail>>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let mut entry = access::Entry::begin(&self.0.log, &self.0.callee, &request, attempt);
+        let mut awaited = Awaited(Some(&self.0.counts.given_up));
         let sent = self.0.send(request, trail.as_deref(), &mut entry).await;
+        awaited.0 = None;
         match &sent {
             Err(PoolError::Full { .. } | PoolError::Loop { .. }) => {
                 count(&self.0.counts.refused);
@@ -119,6 +121,7 @@ where
             unreachable: read(&counts.unreachable),
             refused: read(&counts.refused),
             broken: read(&counts.broken),
+            given_up: read(&counts.given_up),
             ..self.0.endpoints.view()
         };
         view.callee = self.0.callee.to_string();
@@ -391,6 +394,16 @@ struct PoolCounts {
     unreachable: AtomicU64,
     refused: AtomicU64,
     broken: AtomicU64,
+    given_up: AtomicU64,
+}
+
+/// An attempt that somebody waits for; where it is dropped before it has ended, that is counted.
+struct Awaited<'a>(Option<&'a AtomicU64>);
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.0.into_iter().for_each(count);
+    }
 }
 
 /// How often the resolver is asked where the instances are.

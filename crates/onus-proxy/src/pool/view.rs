@@ -29,6 +29,8 @@ pub(crate) struct PoolView {
     pub(crate) refused: u64,
     /// Requests whose connection broke.
     pub(crate) broken: u64,
+    /// Requests that nobody waited for any more.
+    pub(crate) given_up: u64,
     /// Questions to the resolver that brought no address.
     pub(crate) lookups_failed: u64,
 }

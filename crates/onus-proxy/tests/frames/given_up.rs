@@ -39,6 +39,13 @@ async fn a_client_that_goes_away_takes_its_request_with_it() {
                 .expect("its attempt is given up");
         }
         assert_eq!(stub.connections(), 2, "none is tried again");
+        let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
+        // An upload that is cut ends by itself.
+        let given_up = u32::from(sent != CUT_UPLOAD);
+        for callee in ["app", "peer"] {
+            let counted = format!("onus_proxy_given_up_total{{callee=\"{callee}\"}} {given_up}\n");
+            assert!(metrics.contains(&counted), "{sent:?} {metrics}");
+        }
     }
 }
 

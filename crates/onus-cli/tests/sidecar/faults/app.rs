@@ -54,11 +54,11 @@ impl Asked {
         all.get(&number).copied().unwrap_or_default()
     }
 
-    /// How many requests were read, and torn, each as often as it was.
-    pub(super) fn read_and_torn(&self) -> [u64; 2] {
+    /// How many requests were read, and left without an answer, each as often as it was.
+    pub(super) fn read_and_left(&self) -> [u64; 2] {
         let all = self.0.lock().expect("nobody panics here");
         let sum = |of: fn(&Times) -> u32| all.values().map(|times| u64::from(of(times))).sum();
-        [sum(|times| times.read), sum(|times| times.torn)]
+        [sum(|times| times.read), sum(|times| times.torn + times.ignored)]
     }
 
     fn note(&self, number: u64, note: impl FnOnce(&mut Times)) {
@@ -150,12 +150,14 @@ async fn serve(stream: TcpStream, does: watch::Receiver<Does>, asked: Asked) {
         let (head, body) = answer(&path, number);
         let head_pause = (does == Does::SlowHead).then_some(PAUSE);
         let body_pause = (does == Does::SlowBody).then_some(PAUSE);
-        if say(&mut stream, head.as_bytes(), head_pause).await.is_err()
-            || say(&mut stream, body.as_bytes(), body_pause).await.is_err()
-        {
+        if say(&mut stream, head.as_bytes(), head_pause).await.is_err() {
             return;
         }
+        // Before its last byte: whoever has that may look here.
         asked.note(number, |times| times.answered += 1);
+        if say(&mut stream, body.as_bytes(), body_pause).await.is_err() {
+            return;
+        }
         if does == Does::AnswerAndClose {
             return;
         }

@@ -68,7 +68,7 @@ impl Scene {
         let page = self.sidecar.metrics().await;
         let (now, most) = self.sidecar.memory();
         println!("{name}: {sums}; {now} KiB, at most {most}");
-        check::balance(name, &sums, self.asked.read_and_torn(), &page);
+        check::balance(name, &sums, self.asked.read_and_left(), &page);
         if is_owned {
             check::table(name, &page);
         }
