@@ -28,7 +28,7 @@ pub(super) enum Kind {
 pub(super) enum Outcome {
     Status(u16),
     /// An instance's answer to another request.
-    Anothers,
+    Mistaken,
     /// The connection broke.
     Broken,
     /// There was no answer in time.
@@ -129,7 +129,7 @@ async fn ask(to: SocketAddr, lines: &Mutex<Vec<Line>>, kind: Kind, number: u64) 
     let Some(head) = line.head().await else { return Outcome::Broken };
     let Some((body, _)) = line.body(&head).await else { return Outcome::Broken };
     if body.starts_with(b"request ") && body != answer_to(number) {
-        return Outcome::Anothers;
+        return Outcome::Mistaken;
     }
     if head.headers.get("connection").is_none_or(|value| value != "close") {
         lines.lock().expect("nobody panics here").push(line);
