@@ -1,14 +1,18 @@
-//! What fuzz targets call: everything that happens to a head which strangers send.
+//! What fuzz targets call: everything that happens to heads and frames which strangers send.
 
 use http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
+use crate::activity::Activity;
 use crate::answer::{OwnError, is_grpc};
+use crate::flood::Frames;
+use crate::forwarding::Forwarding;
 use crate::hop;
 use crate::hosts::Hosts;
 use crate::passing::Passing;
 use crate::pool::{to_http1, to_http2};
 use crate::request::refuse_ambiguous;
+use crate::tail::Filter;
 
 /// Passes a request on whose head is these lines: a method, a target and a version, then fields.
 /// Says whether it was one that can be passed on.
@@ -32,6 +36,11 @@ pub fn request(text: &[u8]) -> bool {
     if hosts.find(&name).is_none() {
         let _ = OwnError::unknown_callee(&name).answer::<()>(is_grpc(request.headers()));
     }
+    let rules = Forwarding::new("in", "fuzz", true, true, true, Vec::new());
+    if let Some(forwarder) = rules.map(|rules| rules.of(([10, 0, 0, 7], 80).into(), false)) {
+        assert!(forwarder.pass(&mut request).is_ok(), "it is not here for the second time");
+        assert!(forwarder.pass(&mut copy(&request)).is_err(), "{request:?}");
+    }
     let asks = request.method() == Method::CONNECT || request.headers().contains_key(UPGRADE);
     let _passing = Passing::through(&mut request);
     if !asks {
@@ -51,6 +60,28 @@ pub fn request(text: &[u8]) -> bool {
     to_http1(&mut second, address);
     true
 }
+
+/// Lets the frames of an HTTP/2 connection pass, which come in pieces of this length; says whether
+/// its client floods it.
+///
+/// # Panics
+///
+/// Where that depends on how they are cut.
+pub fn frames(bytes: &[u8], length: usize) -> bool {
+    let activity = Activity::default();
+    let whole = Frames::new(FRAMES_MAX).pass(bytes, &activity);
+    let mut frames = Frames::new(FRAMES_MAX);
+    let pieces = bytes.chunks(length.max(1)).try_for_each(|piece| frames.pass(piece, &activity));
+    assert_eq!(whole.is_err(), pieces.is_err());
+    whole.is_err()
+}
+
+/// Reads which lines a reader of the access log asks for; says whether that can be meant.
+pub fn tail_query(query: &str) -> bool {
+    Filter::parse(query).is_ok()
+}
+
+const FRAMES_MAX: u32 = 8;
 
 fn copy(request: &Request<()>) -> Request<()> {
     let mut copy = Request::new(());
