@@ -270,9 +270,9 @@ mod tests {
         }
         let error = endpoints.pick(None).await.err().expect("nobody knows where it is");
         assert_eq!(since.elapsed().as_millis(), patience.as_millis());
-        let silent = |error| match error {
-            PoolError::Resolve { source, .. } => (source.kind(), source.to_string()),
-            error => panic!("{error}"),
+        let silent = |error| {
+            let PoolError::Resolve { source, .. } = error else { panic!("{error}") };
+            (source.kind(), source.to_string())
         };
         let says = (io::ErrorKind::TimedOut, "the resolver does not answer".to_owned());
         assert_eq!(silent(error), says);
