@@ -129,6 +129,19 @@ async fn a_new_configuration_switches_the_plugin_while_envoy_runs() {
     configured_anew(&binary, Filters::Wasm).await;
 }
 
+/// An Envoy in front of an application that calls nobody.
+fn in_front_of<'a>(app: &App, filters: &'a Filters) -> Sidecar<'a> {
+    Sidecar {
+        service: "a",
+        protocol: Protocol::Http1,
+        app: app.address,
+        callee: ("b", "127.0.0.1:9".parse().expect("it is an address")),
+        retries: Retries::None,
+        filters,
+        old: false,
+    }
+}
+
 /// The listeners of an Envoy under load, in a file, change to filters in other modes, and to one that
 /// cannot be meant.
 async fn configured_anew(binary: &Path, filters: fn(&'static str) -> Filters) {
@@ -138,15 +151,7 @@ async fn configured_anew(binary: &Path, filters: fn(&'static str) -> Filters) {
     let app = App::failing(Protocol::Http1).await;
     let put = |mode: &'static str| {
         let filters = filters(mode);
-        let sidecar = Sidecar {
-            service: "a",
-            protocol: Protocol::Http1,
-            app: app.address,
-            callee: ("b", "127.0.0.1:9".parse().unwrap()),
-            retries: Retries::None,
-            filters: &filters,
-            old: false,
-        };
+        let sidecar = in_front_of(&app, &filters);
         // Envoy sees a file that is moved into place.
         let new = dir.join("new");
         fs::write(&new, sidecar.watched_listeners()).unwrap();
@@ -212,15 +217,7 @@ async fn switched_by_its_own_file(binary: &Path, filters: fn(&'static str) -> Fi
     let app = App::failing(Protocol::Http1).await;
     let put = |mode: &'static str| {
         let filters = filters(mode);
-        let sidecar = Sidecar {
-            service: "a",
-            protocol: Protocol::Http1,
-            app: app.address,
-            callee: ("b", "127.0.0.1:9".parse().unwrap()),
-            retries: Retries::None,
-            filters: &filters,
-            old: false,
-        };
+        let sidecar = in_front_of(&app, &filters);
         for side in ["inbound", "outbound"] {
             fs::write(dir.join("new"), sidecar.watched_filter(side)).unwrap();
             fs::rename(dir.join("new"), dir.join(format!("{side}.yaml"))).unwrap();
