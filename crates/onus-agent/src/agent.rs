@@ -301,6 +301,13 @@ impl Agent {
         self.switches.mode()
     }
 
+    /// Whether `traceparent` says which requests ownership is in force for: where it is for a share.
+    /// Nothing else of it is read by the agent.
+    #[must_use]
+    pub fn reads_traces(&self) -> bool {
+        goes_by_trace(self.mode())
+    }
+
     /// How much longer the shield holds; zero without one.
     #[must_use]
     pub fn shield_left(&self, now: Timestamp) -> Duration {
@@ -402,11 +409,13 @@ const TICK_EVERY: u64 = 16;
 
 /// The lot of a request tree. Only a partial share looks at it, so only that reads the trace id.
 fn lot(mode: Mode, headers: &HeaderMap, bits: u64) -> Lot {
+    let trace_id = goes_by_trace(mode).then(|| trace_context::trace_id(headers)).flatten();
+    trace_id.map_or_else(|| Lot::of_random(bits), Lot::of_trace_id)
+}
+
+fn goes_by_trace(mode: Mode) -> bool {
     match mode {
-        Mode::Enforce(share) if share != Share::ALL => match trace_context::trace_id(headers) {
-            Some(trace_id) => Lot::of_trace_id(trace_id),
-            None => Lot::of_random(bits),
-        },
-        Mode::Off | Mode::Observe | Mode::Enforce(_) => Lot::of_random(bits),
+        Mode::Enforce(share) => share != Share::ALL,
+        Mode::Off | Mode::Observe => false,
     }
 }

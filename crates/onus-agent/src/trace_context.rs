@@ -9,15 +9,15 @@ use crate::wire::{TRACEPARENT, TRACESTATE, line};
 /// The trace id of a valid `traceparent`.
 #[must_use]
 pub fn trace_id(headers: &HeaderMap) -> Option<[u8; 16]> {
-    hex(trace_id_text(headers)?)
+    let lines = headers.get_all(&TRACEPARENT).iter();
+    hex(trace_id_text(lines.map(HeaderValue::as_bytes))?)
 }
 
-/// The trace id of a valid `traceparent`, as it is written there: 32 lower-case hexadecimal digits.
+/// The trace id of a request, as it is written in its `traceparent`: 32 lower-case hexadecimal digits.
+/// `lines` are those of that header. Several are none, as the standard says.
 #[must_use]
-pub fn trace_id_text(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut lines = headers.get_all(&TRACEPARENT).iter();
-    let text = lines.next()?.as_bytes();
-    // Several lines are none, as the standard says.
+pub fn trace_id_text<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+    let text = lines.next()?;
     if lines.next().is_some() {
         return None;
     }
@@ -42,7 +42,7 @@ pub fn read_token(headers: &HeaderMap) -> Option<Token> {
 /// host. The standard's limits of 32 members and 512 characters hold: members of more than 128
 /// characters go first, then the last ones.
 pub fn insert_token(headers: &mut HeaderMap, token: Token) {
-    let mut text = [KEY.as_bytes(), b"=", &token.text()].concat();
+    let mut text = member(token).to_vec();
     // Most requests have no other member.
     if line(headers, &TRACESTATE).is_some() {
         let kept = kept(headers, text.len());
@@ -60,6 +60,18 @@ pub fn insert_token(headers: &mut HeaderMap, token: Token) {
         let _ = headers.try_insert(&TRACESTATE, value);
     }
 }
+
+/// The token as a member: all of `tracestate` where a request has no other.
+#[must_use]
+pub fn member(token: Token) -> [u8; MEMBER_LEN] {
+    let mut member = [b'='; MEMBER_LEN];
+    member[..KEY.len()].copy_from_slice(KEY.as_bytes());
+    member[KEY.len() + 1..].copy_from_slice(&token.text());
+    member
+}
+
+/// The length of the token as a member.
+pub const MEMBER_LEN: usize = KEY.len() + 1 + Token::TEXT_LEN;
 
 /// Removes the token before a request leaves the host; the other members stay as they are.
 pub fn remove_token(headers: &mut HeaderMap) {

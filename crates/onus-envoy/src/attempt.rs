@@ -51,8 +51,8 @@ impl AttemptFilter {
         if refuses && stream.refuse("onus: no retry after silence") {
             return Head::Held;
         }
-        self.of = calling
-            .filter(|calling| calling.borrow_mut().attempt_started(stream, self.service.more()));
+        self.of =
+            calling.filter(|calling| calling.borrow_mut().attempt_started(stream, &self.service));
         Head::Passes
     }
 
@@ -65,7 +65,7 @@ impl AttemptFilter {
     pub fn on_response(&mut self, stream: &mut impl Stream) -> Head {
         let Some(calling) = &self.of else { return Head::Passes };
         let mut calling = calling.borrow_mut();
-        let mut lines = Lines::read(stream, Block::Response, self.service.more());
+        let mut lines = Lines::read(stream, Block::Response, &self.service);
         calling.attempt_answered(&mut lines, self.sent, stream);
         lines.write(stream);
         if calling.holds_head() { Head::Held } else { Head::Passes }
@@ -85,8 +85,8 @@ impl AttemptFilter {
         if !calling.holds_head() {
             return;
         }
-        let mut head = Lines::read(stream, Block::Response, self.service.more());
-        let trailers = Lines::read(stream, Block::Trailers, self.service.more());
+        let mut head = Lines::read(stream, Block::Response, &self.service);
+        let trailers = Lines::read(stream, Block::Trailers, &self.service);
         calling.attempt_trailed(&mut head, &trailers, stream);
         head.write(stream);
     }

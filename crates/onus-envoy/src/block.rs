@@ -4,13 +4,18 @@ use std::borrow::Cow;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use onus_agent::correlator::Token;
+use onus_agent::trace_context::{self, MEMBER_LEN};
 use onus_agent::wire;
 
+use crate::hub::Service;
 use crate::stream::{Block, Stream};
+use crate::texts::Texts;
 
 /// The lines of a block that ownership reads or writes, as they were and as they are to be.
 ///
-/// Only those are copied: most of a request is nothing to Onus.
+/// Only those are copied: most of a request is nothing to Onus. Of a request without any of them, as
+/// most are, no header map is made either.
 pub(crate) struct Lines {
     block: Block,
     /// The lines that the agent may change, as they were.
@@ -19,53 +24,93 @@ pub(crate) struct Lines {
     pub(crate) headers: HeaderMap,
     /// What stands in `:method`, of a request.
     pub(crate) method: Method,
-    /// What stands in `:path`, of a request.
-    pub(crate) path: String,
     /// What stands in `:status`, of a response's head.
     pub(crate) status: StatusCode,
+    /// The path and the ids, of a request.
+    texts: Texts,
+    /// What is to be all of `tracestate`.
+    member: Option<[u8; MEMBER_LEN]>,
 }
 
 impl Lines {
-    /// Reads the lines of `block` that ownership knows, and those named in `more`.
-    pub(crate) fn read(stream: &impl Stream, block: Block, more: &[HeaderName]) -> Self {
+    /// Reads the lines of `block` that ownership knows under the configuration of `service`.
+    pub(crate) fn read(stream: &impl Stream, block: Block, service: &Service) -> Self {
         let mut lines = Self {
             block,
             before: Vec::new(),
             headers: HeaderMap::new(),
             method: Method::GET,
-            path: String::new(),
             status: StatusCode::OK,
+            texts: Texts::default(),
+            member: None,
         };
+        let known = Known::of(service, block, stream.shared().is_some());
         stream.each_line(block, &mut |name, value| match name {
-            b":method" => lines.method = Method::from_bytes(value).unwrap_or_default(),
-            b":path" => lines.path = String::from_utf8_lossy(value).into_owned(),
-            b":status" => lines.status = StatusCode::from_bytes(value).unwrap_or_default(),
-            _ => {
-                if let Some(name) = known(name, more).filter(|name| matters(name, value)) {
-                    lines.keep(&name, value);
-                }
-            }
+            [b':', pseudo @ ..] => lines.keep_pseudo(pseudo, value),
+            _ => lines.keep(&known, name, value),
         });
         lines
     }
 
-    fn keep(&mut self, name: &HeaderName, value: &[u8]) {
-        let Ok(value) = HeaderValue::from_bytes(value) else { return };
-        if is_only_read(name) {
-            let _ = self.headers.try_append(name, value);
-        } else if self.headers.try_append(name, value.clone()).is_ok() {
-            self.before.push((name.clone(), value));
+    fn keep_pseudo(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b"method" => self.method = Method::from_bytes(value).unwrap_or_default(),
+            b"path" => self.texts.push(PATH, value),
+            b"status" => self.status = StatusCode::from_bytes(value).unwrap_or_default(),
+            _ => {}
         }
     }
 
-    /// The path without its query.
-    pub(crate) fn path_only(&self) -> &str {
-        self.path.split_once('?').map_or(&self.path, |(path, _)| path)
+    fn keep(&mut self, known: &Known<'_>, name: &[u8], value: &[u8]) {
+        let mut ids = known.ids.iter();
+        if let Some(place) = ids.position(|id| id.as_str().as_bytes() == name) {
+            self.texts.push(id_number(place), value);
+        }
+        let Some(name) = known.header(name) else { return };
+        if !known.matters(&name, value) {
+            return;
+        }
+        let Ok(value) = HeaderValue::from_bytes(value) else { return };
+        if is_only_read(&name) {
+            let _ = self.headers.try_append(&*name, value);
+        } else if self.headers.try_append(&*name, value.clone()).is_ok() {
+            self.before.push((name.into_owned(), value));
+        }
+    }
+
+    /// The path with its query.
+    pub(crate) fn path(&self) -> &[u8] {
+        self.texts.of(PATH).next().unwrap_or_default()
+    }
+
+    /// The ids of the request, in the order in which the service names them: of `traceparent` only
+    /// the trace's, as each hop has its own parent.
+    pub(crate) fn ids<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a [u8]> {
+        service.ids().iter().enumerate().filter_map(|(place, name)| {
+            let mut lines = self.texts.of(id_number(place));
+            if *name == wire::TRACEPARENT {
+                trace_context::trace_id_text(lines)
+            } else {
+                lines.next()
+            }
+        })
+    }
+
+    /// Gives the request its token, for the application to hand on.
+    pub(crate) fn insert_token(&mut self, token: Token) {
+        if wire::line(&self.headers, &wire::TRACESTATE).is_some() {
+            trace_context::insert_token(&mut self.headers, token);
+        } else {
+            self.member = Some(trace_context::member(token));
+        }
     }
 
     /// Makes Envoy's block say what the agent has made of it.
     pub(crate) fn write(self, stream: &mut impl Stream) {
-        let Self { block, before, headers, .. } = self;
+        let Self { block, before, headers, member, .. } = self;
+        if let Some(member) = member {
+            stream.add(block, wire::TRACESTATE.as_str(), &member);
+        }
         let before = before.as_slice();
         // Blocks have a few lines: to compare them all costs less than to hash a name.
         let was = |name: &HeaderName| {
@@ -90,52 +135,82 @@ impl Lines {
     }
 }
 
+/// The number of the path among the texts.
+const PATH: u32 = 0;
+
+/// The number of an id by its place among those of the service.
+const fn id_number(place: usize) -> u32 {
+    PATH + 1 + place as u32
+}
+
 /// Whether the agent only reads a header, whatever it makes of the block.
 fn is_only_read(name: &HeaderName) -> bool {
-    [&wire::TRACEPARENT, &wire::REQUEST_ID, &CONTENT_TYPE].contains(&name)
+    [&wire::TRACEPARENT, &CONTENT_TYPE].contains(&name)
 }
 
-/// Whether a line of this name says anything: a content type does where it is gRPC.
-fn matters(name: &HeaderName, value: &[u8]) -> bool {
-    const GRPC: &[u8] = b"application/grpc";
-    *name != CONTENT_TYPE
-        || value.get(..GRPC.len()).is_some_and(|start| start.eq_ignore_ascii_case(GRPC))
+/// What ownership knows of a block.
+struct Known<'a> {
+    /// The second name of claims.
+    alias: Option<&'a HeaderName>,
+    /// The headers that identify a request.
+    ids: &'a [HeaderName],
+    /// Whether the agent reads the trace.
+    trace: bool,
 }
 
-/// Whether ownership knows a header of this name.
-pub(crate) fn is_known(name: &HeaderName) -> bool {
-    known(name.as_str().as_bytes(), &[]).is_some()
-}
-
-/// The name, if ownership or the filter's configuration knows it.
-fn known<'a>(name: &[u8], more: &'a [HeaderName]) -> Option<Cow<'a, HeaderName>> {
-    let known: &'static HeaderName = match name {
-        b"content-type" => &CONTENT_TYPE,
-        b"grpc-previous-rpc-attempts" => &wire::GRPC_PREVIOUS_ATTEMPTS,
-        b"grpc-retry-pushback-ms" => &wire::GRPC_PUSHBACK,
-        b"grpc-status" => &wire::GRPC_STATUS,
-        b"grpc-timeout" => &wire::GRPC_TIMEOUT,
-        b"onus-attempt" => &wire::ONUS_ATTEMPT,
-        b"onus-claim" => &wire::ONUS_CLAIM,
-        b"onus-mark" => &wire::ONUS_MARK,
-        b"retry-after" => &wire::RETRY_AFTER,
-        b"traceparent" => &wire::TRACEPARENT,
-        b"tracestate" => &wire::TRACESTATE,
-        b"x-envoy-attempt-count" => &wire::ENVOY_ATTEMPT_COUNT,
-        b"x-envoy-expected-rq-timeout-ms" => &wire::ENVOY_EXPECTED_TIMEOUT,
-        b"x-envoy-ratelimited" => &wire::ENVOY_RATELIMITED,
-        b"x-request-id" => &wire::REQUEST_ID,
-        b"x-should-retry" => &wire::SHOULD_RETRY,
-        // Those of later versions are known too.
-        _ if name.starts_with(wire::ONUS_PREFIX.as_bytes()) => {
-            return HeaderName::from_bytes(name).ok().map(Cow::Owned);
+impl<'a> Known<'a> {
+    fn of(service: &'a Service, block: Block, by_token_only: bool) -> Self {
+        let alias = service.agent().claim_alias();
+        match block {
+            Block::Request => {
+                let ids = if by_token_only { &[] } else { service.ids() };
+                Self { alias, ids, trace: service.agent().reads_traces() }
+            }
+            Block::Response | Block::Trailers => Self { alias, ids: &[], trace: false },
         }
-        _ => {
-            let mut more = more.iter();
-            return more.find(|more| more.as_str().as_bytes() == name).map(Cow::Borrowed);
+    }
+
+    /// Whether a line of this name says anything: a content type does where it is gRPC.
+    fn matters(&self, name: &HeaderName, value: &[u8]) -> bool {
+        const GRPC: &[u8] = b"application/grpc";
+        match name {
+            _ if *name == wire::TRACEPARENT => self.trace,
+            _ if *name == CONTENT_TYPE => {
+                value.get(..GRPC.len()).is_some_and(|start| start.eq_ignore_ascii_case(GRPC))
+            }
+            _ => true,
         }
-    };
-    Some(Cow::Borrowed(known))
+    }
+
+    /// The name, if ownership or the filter's configuration knows it.
+    fn header(&self, name: &[u8]) -> Option<Cow<'a, HeaderName>> {
+        let known: &'static HeaderName = match name {
+            b"content-type" => &CONTENT_TYPE,
+            b"grpc-previous-rpc-attempts" => &wire::GRPC_PREVIOUS_ATTEMPTS,
+            b"grpc-retry-pushback-ms" => &wire::GRPC_PUSHBACK,
+            b"grpc-status" => &wire::GRPC_STATUS,
+            b"grpc-timeout" => &wire::GRPC_TIMEOUT,
+            b"onus-attempt" => &wire::ONUS_ATTEMPT,
+            b"onus-claim" => &wire::ONUS_CLAIM,
+            b"onus-mark" => &wire::ONUS_MARK,
+            b"retry-after" => &wire::RETRY_AFTER,
+            b"traceparent" => &wire::TRACEPARENT,
+            b"tracestate" => &wire::TRACESTATE,
+            b"x-envoy-attempt-count" => &wire::ENVOY_ATTEMPT_COUNT,
+            b"x-envoy-expected-rq-timeout-ms" => &wire::ENVOY_EXPECTED_TIMEOUT,
+            b"x-envoy-ratelimited" => &wire::ENVOY_RATELIMITED,
+            b"x-should-retry" => &wire::SHOULD_RETRY,
+            // Those of later versions are known too.
+            _ if name.starts_with(wire::ONUS_PREFIX.as_bytes()) => {
+                return HeaderName::from_bytes(name).ok().map(Cow::Owned);
+            }
+            _ => {
+                let alias = self.alias.filter(|alias| alias.as_str().as_bytes() == name);
+                return alias.map(Cow::Borrowed);
+            }
+        };
+        Some(Cow::Borrowed(known))
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +219,8 @@ mod tests {
 
     #[test]
     fn names_are_known_under_what_they_are_called() {
+        let alias = HeaderName::from_static("x-claim");
+        let known = Known { alias: Some(&alias), ids: &[], trace: false };
         for name in [
             &CONTENT_TYPE,
             &wire::ENVOY_ATTEMPT_COUNT,
@@ -156,17 +233,15 @@ mod tests {
             &wire::ONUS_ATTEMPT,
             &wire::ONUS_CLAIM,
             &wire::ONUS_MARK,
-            &wire::REQUEST_ID,
             &wire::RETRY_AFTER,
             &wire::SHOULD_RETRY,
             &wire::TRACEPARENT,
             &wire::TRACESTATE,
         ] {
-            assert_eq!(known(name.as_str().as_bytes(), &[]).as_deref(), Some(name));
+            assert_eq!(known.header(name.as_str().as_bytes()).as_deref(), Some(name));
         }
-        let more = [HeaderName::from_static("x-trace")];
-        for (name, is_known) in [("x-trace", true), ("onus-later", true), ("x-trac", false)] {
-            let found = known(name.as_bytes(), &more);
+        for (name, is_known) in [("x-claim", true), ("onus-later", true), ("x-claims", false)] {
+            let found = known.header(name.as_bytes());
             assert_eq!(found.as_deref().map(HeaderName::as_str), is_known.then_some(name));
         }
     }

@@ -2,13 +2,14 @@
 
 use std::sync::Once;
 
-use http::{HeaderMap, HeaderName};
+use http::HeaderMap;
 use onus_agent::classify::{self, Answer};
 use onus_agent::correlator::Token;
 use onus_agent::wire::{ENVOY_RATELIMITED, GRPC_STATUS};
 use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, Stop, Verdict};
 
 use crate::block::Lines;
+use crate::hub::Service;
 use crate::records::{self, Read};
 use crate::response_flags::{Ending, NoReply, denied_a_retry, ending, no_reply};
 use crate::stream::{Block, Clock, Shared, Stream};
@@ -68,17 +69,13 @@ impl Calling {
 
     /// An attempt leaves; whether its filter is to watch it. One that follows a stop is Envoy's own,
     /// and so is one that leaves while another is under way.
-    pub(crate) fn attempt_started(
-        &mut self,
-        stream: &mut impl Stream,
-        more: &[HeaderName],
-    ) -> bool {
+    pub(crate) fn attempt_started(&mut self, stream: &mut impl Stream, service: &Service) -> bool {
         let Some(call) = &mut self.call else { return false };
         match self.stage {
             // It was told when the call started.
             Stage::Open => {}
             Stage::Failed => {
-                let mut lines = Lines::read(stream, Block::Request, more);
+                let mut lines = Lines::read(stream, Block::Request, service);
                 call.attempt_started(&mut lines.headers, || stream.now());
                 lines.write(stream);
             }

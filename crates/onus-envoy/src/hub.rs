@@ -9,7 +9,6 @@ use http::HeaderName;
 use onus_agent::correlator::{Found, Token};
 use onus_agent::{Agent, Inbound, Symbol, Timestamp};
 
-use crate::block;
 use crate::callee;
 use crate::config::{ConfigError, FilterConfig};
 use crate::stats::{Counters, Export};
@@ -27,8 +26,6 @@ pub struct Service {
     agent: Arc<Agent>,
     /// The headers that identify a request where its token is lost.
     ids: Vec<HeaderName>,
-    /// What the filters read beside what ownership knows.
-    more: Vec<HeaderName>,
     /// The service under all its configurations: filters of an older one stay for as long as their
     /// connections, and serve the same requests.
     versions: Arc<Versions>,
@@ -84,12 +81,9 @@ impl Service {
         versions: Arc<Versions>,
     ) -> Result<Self, ConfigError> {
         let ids = config.id_headers()?;
-        let mut more = ids.clone();
-        more.extend(agent.claim_alias().cloned());
-        more.retain(|name| !block::is_known(name));
         let export = Export::new(&agent);
         versions.join(&agent);
-        Ok(Self { config, agent, ids, more, versions, export, number: OnceLock::new() })
+        Ok(Self { config, agent, ids, versions, export, number: OnceLock::new() })
     }
 
     /// The agent of the service.
@@ -126,10 +120,6 @@ impl Service {
 
     pub(crate) fn ids(&self) -> &[HeaderName] {
         &self.ids
-    }
-
-    pub(crate) fn more(&self) -> &[HeaderName] {
-        &self.more
     }
 
     /// The callee that a cluster stands for.

@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::Arc;
 
 use onus_agent::classify::{self, Answer};
-use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, trace_context};
+use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure};
 
 use crate::block::Lines;
 use crate::hub::Service;
@@ -47,7 +47,7 @@ impl InboundFilter {
     /// The request's head is there.
     pub fn on_request(&mut self, stream: &mut impl Stream) {
         let agent = self.service.agent();
-        let mut lines = Lines::read(stream, Block::Request, self.service.more());
+        let mut lines = Lines::read(stream, Block::Request, &self.service);
         let kind = classify::method_kind(&lines.method, &lines.headers);
         let procedure = procedure(agent, &lines, kind, stream);
         let now = || stream.now();
@@ -61,12 +61,9 @@ impl InboundFilter {
 
     /// Files the request, so that its calls find it, and gives the application its token.
     fn file(&self, inbound: &Inbound, lines: &mut Lines, stream: &impl Stream) -> Option<Record> {
-        let (agent, headers, now) = (self.service.agent(), &lines.headers, stream.now());
+        let (agent, now) = (self.service.agent(), stream.now());
         let (record, token) = match stream.shared() {
-            None => {
-                let ids = self.service.ids().iter().filter_map(|id| id_of(headers, id));
-                (None, agent.file(inbound, ids, now)?)
-            }
+            None => (None, agent.file(inbound, lines.ids(&self.service), now)?),
             // A record is found by its token only.
             Some(shared) => {
                 let token = agent.file(inbound, iter::empty(), now)?;
@@ -75,14 +72,14 @@ impl InboundFilter {
                 (Some(record), token)
             }
         };
-        trace_context::insert_token(&mut lines.headers, token);
+        lines.insert_token(token);
         record
     }
 
     /// The answer's head is there; `ends` if there is nothing more of it.
     pub fn on_response(&mut self, stream: &mut impl Stream, ends: bool) {
         let Some(serving) = &mut self.serving else { return };
-        let mut lines = Lines::read(stream, Block::Response, self.service.more());
+        let mut lines = Lines::read(stream, Block::Response, &self.service);
         let (kind, status) = (serving.kind, lines.status);
         let answer = classify::head(kind, status, &lines.headers, &ErrorSet::FAILURES);
         serving.answer(answer, &mut lines, stream);
@@ -93,7 +90,7 @@ impl InboundFilter {
     /// The answer's trailers are there.
     pub fn on_trailers(&mut self, stream: &mut impl Stream) {
         let Some(serving) = &mut self.serving else { return };
-        let mut lines = Lines::read(stream, Block::Trailers, self.service.more());
+        let mut lines = Lines::read(stream, Block::Trailers, &self.service);
         if serving.outcome == Outcome::Open {
             let answer = classify::trailers(&lines.headers, &ErrorSet::FAILURES);
             serving.answer(answer, &mut lines, stream);
@@ -192,19 +189,14 @@ pub(crate) fn procedure(
 ) -> Procedure {
     let symbols = agent.symbols();
     match kind {
-        MethodKind::Grpc => Procedure::grpc(symbols, lines.path_only()),
+        MethodKind::Grpc => {
+            let path = String::from_utf8_lossy(lines.path());
+            let (path, _) = path.split_once('?').unwrap_or((&path, ""));
+            Procedure::grpc(symbols, path)
+        }
         MethodKind::Safe | MethodKind::Unsafe => {
             let route = Some(stream.route()).filter(|route| !route.is_empty());
             Procedure::http(symbols, &lines.method, route.as_deref())
         }
     }
-}
-
-/// The id that a request carries under this name: of `traceparent` only the trace's, as each hop
-/// has its own parent.
-pub(crate) fn id_of<'a>(headers: &'a http::HeaderMap, name: &http::HeaderName) -> Option<&'a [u8]> {
-    if *name == onus_agent::wire::TRACEPARENT {
-        return trace_context::trace_id_text(headers);
-    }
-    Some(headers.get(name)?.as_bytes())
 }

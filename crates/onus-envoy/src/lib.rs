@@ -20,6 +20,7 @@ mod records;
 mod response_flags;
 mod stats;
 mod stream;
+mod texts;
 
 pub use onus_agent::{Agent, SwitchLook, Timestamp};
 

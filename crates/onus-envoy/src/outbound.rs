@@ -13,7 +13,7 @@ use crate::block::Lines;
 use crate::calling::Calling;
 use crate::calls::{self, Announced};
 use crate::hub::Service;
-use crate::inbound::{id_of, procedure};
+use crate::inbound::procedure;
 use crate::records::{self, Read};
 use crate::stream::{Block, Stream};
 
@@ -40,7 +40,7 @@ impl OutboundFilter {
             self.service.note_untied();
             return;
         }
-        let mut lines = Lines::read(stream, Block::Request, self.service.more());
+        let mut lines = Lines::read(stream, Block::Request, &self.service);
         let token = trace_context::read_token(&lines.headers).filter(|_| !off);
         let (other, inbound, read) = self.inbound(token, &lines, stream);
         let agent = other.as_ref().unwrap_or_else(|| self.service.agent());
@@ -99,10 +99,9 @@ impl OutboundFilter {
             let (inbound, read) = found.unzip();
             return (None, inbound, read);
         }
-        let found = token.and_then(|token| self.service.by_token(token)).or_else(|| {
-            let ids = self.service.ids().iter().filter_map(|name| id_of(&lines.headers, name));
-            ids.into_iter().find_map(|id| self.service.by_id(id))
-        });
+        let found = token
+            .and_then(|token| self.service.by_token(token))
+            .or_else(|| lines.ids(&self.service).find_map(|id| self.service.by_id(id)));
         if found.is_none() {
             self.service.note_untied();
         }
@@ -114,7 +113,7 @@ impl OutboundFilter {
     pub fn on_response(&mut self, stream: &mut impl Stream, ends: bool) {
         let Some(calling) = &self.calling else { return };
         let mut calling = calling.borrow_mut();
-        let mut lines = Lines::read(stream, Block::Response, self.service.more());
+        let mut lines = Lines::read(stream, Block::Response, &self.service);
         calling.answered(&mut lines, stream);
         lines.write(stream);
         if ends {
@@ -126,7 +125,7 @@ impl OutboundFilter {
     pub fn on_trailers(&mut self, stream: &mut impl Stream) {
         let Some(calling) = &self.calling else { return };
         let mut calling = calling.borrow_mut();
-        let mut lines = Lines::read(stream, Block::Trailers, self.service.more());
+        let mut lines = Lines::read(stream, Block::Trailers, &self.service);
         calling.trailed(&mut lines, stream);
         lines.write(stream);
         calling.over();
@@ -163,6 +162,6 @@ const EMPTY_BODY: u64 = 0;
 fn head_hash(lines: &Lines) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     lines.method.hash(&mut hasher);
-    lines.path.hash(&mut hasher);
+    lines.path().hash(&mut hasher);
     hasher.finish()
 }
