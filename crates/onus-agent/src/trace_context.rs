@@ -21,15 +21,23 @@ pub fn trace_id_text<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Option<&'
     if lines.next().is_some() {
         return None;
     }
-    let (fields, rest) = text.split_first_chunk::<55>()?;
-    let (version, trace_id, parent_id) = (&fields[..2], &fields[3..35], &fields[36..52]);
-    let flags = &fields[53..];
-    let separated = [fields[2], fields[35], fields[52]] == *b"---";
+    // Whole arrays, whose bytes are looked at many at a time.
+    let (version, rest) = field::<2>(text)?;
+    let (trace_id, rest) = field::<32>(rest)?;
+    let (parent_id, rest) = field::<16>(rest)?;
+    let (flags, rest) = rest.split_first_chunk::<2>()?;
     // Later versions may add fields.
     let ends = rest.is_empty() || (version != b"00" && rest[0] == b'-');
-    let digits = [version, trace_id, parent_id, flags].into_iter().all(are_digits);
-    let nothing = are_zeros(trace_id) || are_zeros(parent_id);
-    (separated && ends && digits && version != b"ff" && !nothing).then_some(trace_id)
+    let digits =
+        are_digits(version) & are_digits(trace_id) & are_digits(parent_id) & are_digits(flags);
+    let nothing = *trace_id == [b'0'; 32] || *parent_id == [b'0'; 16];
+    (ends && digits && version != b"ff" && !nothing).then_some(trace_id.as_slice())
+}
+
+/// A field of a `traceparent` and what follows the dash behind it.
+fn field<const N: usize>(text: &[u8]) -> Option<(&[u8; N], &[u8])> {
+    let (field, rest) = text.split_first_chunk()?;
+    Some((field, rest.strip_prefix(b"-")?))
 }
 
 /// The token that a request carries, if its text is one.
@@ -133,12 +141,8 @@ fn members(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether all are lower-case hexadecimal digits. All are looked at, without a branch for each.
-fn are_digits(text: &[u8]) -> bool {
+fn are_digits<const N: usize>(text: &[u8; N]) -> bool {
     text.iter().fold(true, |all, byte| all & matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-fn are_zeros(text: &[u8]) -> bool {
-    text.iter().fold(true, |all, &byte| all & (byte == b'0'))
 }
 
 /// Lower-case hexadecimal digits, two for each byte.

@@ -184,33 +184,37 @@ impl<'a> Known<'a> {
 
     /// The name, if ownership or the filter's configuration knows it.
     fn header(&self, name: &[u8]) -> Option<Cow<'a, HeaderName>> {
-        let known: &'static HeaderName = match name {
-            b"content-type" => &CONTENT_TYPE,
-            b"grpc-previous-rpc-attempts" => &wire::GRPC_PREVIOUS_ATTEMPTS,
-            b"grpc-retry-pushback-ms" => &wire::GRPC_PUSHBACK,
-            b"grpc-status" => &wire::GRPC_STATUS,
-            b"grpc-timeout" => &wire::GRPC_TIMEOUT,
-            b"onus-attempt" => &wire::ONUS_ATTEMPT,
-            b"onus-claim" => &wire::ONUS_CLAIM,
-            b"onus-mark" => &wire::ONUS_MARK,
-            b"retry-after" => &wire::RETRY_AFTER,
-            b"traceparent" => &wire::TRACEPARENT,
-            b"tracestate" => &wire::TRACESTATE,
-            b"x-envoy-attempt-count" => &wire::ENVOY_ATTEMPT_COUNT,
-            b"x-envoy-expected-rq-timeout-ms" => &wire::ENVOY_EXPECTED_TIMEOUT,
-            b"x-envoy-ratelimited" => &wire::ENVOY_RATELIMITED,
-            b"x-should-retry" => &wire::SHOULD_RETRY,
-            // Those of later versions are known too.
-            _ if name.starts_with(wire::ONUS_PREFIX.as_bytes()) => {
-                return HeaderName::from_bytes(name).ok().map(Cow::Owned);
-            }
-            _ => {
-                let alias = self.alias.filter(|alias| alias.as_str().as_bytes() == name);
-                return alias.map(Cow::Borrowed);
-            }
-        };
-        Some(Cow::Borrowed(known))
+        if let Some(known) = spelt(name) {
+            return Some(Cow::Borrowed(known));
+        }
+        // Those of later versions are known too.
+        if name.starts_with(wire::ONUS_PREFIX.as_bytes()) {
+            return HeaderName::from_bytes(name).ok().map(Cow::Owned);
+        }
+        self.alias.filter(|alias| alias.as_str().as_bytes() == name).map(Cow::Borrowed)
     }
+}
+
+/// The name, if it is one that ownership spells. Nearly all are none: their first letter comes first.
+fn spelt(name: &[u8]) -> Option<&'static HeaderName> {
+    Some(match (name.first()?, name) {
+        (b'c', b"content-type") => &CONTENT_TYPE,
+        (b'g', b"grpc-previous-rpc-attempts") => &wire::GRPC_PREVIOUS_ATTEMPTS,
+        (b'g', b"grpc-retry-pushback-ms") => &wire::GRPC_PUSHBACK,
+        (b'g', b"grpc-status") => &wire::GRPC_STATUS,
+        (b'g', b"grpc-timeout") => &wire::GRPC_TIMEOUT,
+        (b'o', b"onus-attempt") => &wire::ONUS_ATTEMPT,
+        (b'o', b"onus-claim") => &wire::ONUS_CLAIM,
+        (b'o', b"onus-mark") => &wire::ONUS_MARK,
+        (b'r', b"retry-after") => &wire::RETRY_AFTER,
+        (b't', b"traceparent") => &wire::TRACEPARENT,
+        (b't', b"tracestate") => &wire::TRACESTATE,
+        (b'x', b"x-envoy-attempt-count") => &wire::ENVOY_ATTEMPT_COUNT,
+        (b'x', b"x-envoy-expected-rq-timeout-ms") => &wire::ENVOY_EXPECTED_TIMEOUT,
+        (b'x', b"x-envoy-ratelimited") => &wire::ENVOY_RATELIMITED,
+        (b'x', b"x-should-retry") => &wire::SHOULD_RETRY,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

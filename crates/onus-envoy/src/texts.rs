@@ -15,7 +15,7 @@ impl Texts {
     pub(crate) fn push(&mut self, number: u32, text: &[u8]) {
         let Ok(len) = u32::try_from(text.len()) else { return };
         if self.0.is_empty() {
-            self.0.reserve(ROOM);
+            self.0 = Vec::with_capacity(ROOM);
         }
         self.0.extend_from_slice(&number.to_ne_bytes());
         self.0.extend_from_slice(&len.to_ne_bytes());
