@@ -132,12 +132,12 @@ impl Stream for Played {
         }
     }
 
-    fn cluster(&self) -> String {
-        "backend".to_owned()
+    fn cluster(&self) -> Cow<'_, str> {
+        "backend".into()
     }
 
-    fn route(&self) -> String {
-        String::new()
+    fn route(&self) -> Cow<'_, str> {
+        Cow::default()
     }
 
     fn attempts(&self) -> Option<u32> {

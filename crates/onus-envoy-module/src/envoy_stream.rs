@@ -1,5 +1,6 @@
 //! A stream as Envoy's callbacks show it.
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 use std::time::SystemTime;
 
@@ -38,14 +39,13 @@ impl EnvoyStream {
         unsafe { get(self.filter, attribute, &raw mut value) }.then_some(value)
     }
 
-    /// Shows an attribute to `read`.
-    fn text<T>(&self, attribute: u32, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    fn text(&self, attribute: u32) -> Option<&[u8]> {
         let get = self.callbacks.get_text?;
         let mut value = Buffer::EMPTY;
         // SAFETY: the filter is that of the running hook, and `value` outlives the call.
         let found = unsafe { get(self.filter, attribute, &raw mut value) };
-        // SAFETY: Envoy keeps the bytes until the hook ends, and `read` calls nothing of Envoy's.
-        found.then(|| read(unsafe { value.bytes() }))
+        // SAFETY: Envoy keeps the bytes until the hook ends, and changes none while this is borrowed.
+        found.then(|| unsafe { value.bytes() })
     }
 }
 
@@ -99,19 +99,18 @@ impl Stream for EnvoyStream {
         unsafe { (self.callbacks.set_header)(self.filter, number_of(block), name, Buffer::EMPTY) };
     }
 
-    fn cluster(&self) -> String {
+    fn cluster(&self) -> Cow<'_, str> {
         let mut name = Buffer::EMPTY;
         // SAFETY: the filter is that of the running hook, and `name` outlives the call.
         if !unsafe { (self.callbacks.get_cluster_name)(self.filter, &raw mut name) } {
-            return String::new();
+            return Cow::default();
         }
-        // SAFETY: Envoy keeps the bytes until the hook ends.
-        String::from_utf8_lossy(unsafe { name.bytes() }).into_owned()
+        // SAFETY: Envoy keeps the bytes until the hook ends, and changes none while this is borrowed.
+        String::from_utf8_lossy(unsafe { name.bytes() })
     }
 
-    fn route(&self) -> String {
-        let owned = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        self.text(attribute::ROUTE_NAME, owned).unwrap_or_default()
+    fn route(&self) -> Cow<'_, str> {
+        self.text(attribute::ROUTE_NAME).map(String::from_utf8_lossy).unwrap_or_default()
     }
 
     fn attempts(&self) -> Option<u32> {
@@ -123,7 +122,7 @@ impl Stream for EnvoyStream {
         if !self.callbacks.tells_attempts {
             return None;
         }
-        self.text(attribute::RESPONSE_CODE_DETAILS, |details| details == b"via_upstream")
+        self.text(attribute::RESPONSE_CODE_DETAILS).map(|details| details == b"via_upstream")
     }
 
     fn response_flags(&self) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! The stream of the running hook, as Envoy shows it to a plugin.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::time::{Duration, SystemTime};
 
@@ -40,12 +41,12 @@ impl Stream for PluginStream {
         abi::remove(map(block), name);
     }
 
-    fn cluster(&self) -> String {
-        property_text("xds\0cluster_name").unwrap_or_default()
+    fn cluster(&self) -> Cow<'_, str> {
+        property_text("xds\0cluster_name").unwrap_or_default().into()
     }
 
-    fn route(&self) -> String {
-        property_text("xds\0route_name").unwrap_or_default()
+    fn route(&self) -> Cow<'_, str> {
+        property_text("xds\0route_name").unwrap_or_default().into()
     }
 
     fn attempts(&self) -> Option<u32> {

@@ -62,19 +62,22 @@ impl Lines {
     }
 
     fn keep(&mut self, known: &Known<'_>, name: &[u8], value: &[u8]) {
-        let mut ids = known.ids.iter();
-        if let Some(place) = ids.position(|id| id.as_str().as_bytes() == name) {
+        if let Some(place) = known.ids.iter().position(|id| id.as_str().as_bytes() == name) {
             self.texts.push(id_number(place), value);
         }
-        let Some(name) = known.header(name) else { return };
-        if !known.matters(&name, value) {
-            return;
+        if let Some(name) = known.header(name).filter(|name| known.matters(name, value)) {
+            self.keep_header(&name, value);
         }
+    }
+
+    /// Few requests come here, so what all others do is kept small.
+    #[inline(never)]
+    fn keep_header(&mut self, name: &HeaderName, value: &[u8]) {
         let Ok(value) = HeaderValue::from_bytes(value) else { return };
-        if is_only_read(&name) {
-            let _ = self.headers.try_append(&*name, value);
-        } else if self.headers.try_append(&*name, value.clone()).is_ok() {
-            self.before.push((name.into_owned(), value));
+        if is_only_read(name) {
+            let _ = self.headers.try_append(name, value);
+        } else if self.headers.try_append(name, value.clone()).is_ok() {
+            self.before.push((name.clone(), value));
         }
     }
 

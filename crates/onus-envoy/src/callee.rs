@@ -1,14 +1,16 @@
 //! Which service a cluster of Envoy stands for.
 
+use std::borrow::Cow;
+
 /// The callee that `cluster` stands for: Istio's `outbound|8080|v1|reviews.shop.svc.cluster.local`
 /// is `shop/reviews`, any other cluster's name is taken as it is.
-pub(crate) fn of_cluster(cluster: &str) -> String {
+pub(crate) fn of_cluster(cluster: &str) -> Cow<'_, str> {
     let host = cluster.strip_prefix("outbound|").and_then(|rest| rest.splitn(3, '|').nth(2));
-    let Some(host) = host else { return cluster.to_owned() };
+    let Some(host) = host else { return cluster.into() };
     let mut labels = host.split('.');
     match (labels.next(), labels.next(), labels.next()) {
-        (Some(service), Some(namespace), Some("svc")) => format!("{namespace}/{service}"),
-        _ => host.to_owned(),
+        (Some(service), Some(namespace), Some("svc")) => format!("{namespace}/{service}").into(),
+        _ => host.into(),
     }
 }
 

@@ -301,7 +301,8 @@ impl FilterConfig {
                 let named = format!("callees.{cluster}.name");
                 return Err(field(&named, name, "1 to 128 printable ASCII characters"));
             }
-            let name = callee.name.clone().unwrap_or_else(|| crate::callee::of_cluster(cluster));
+            let of_cluster = || crate::callee::of_cluster(cluster).into_owned();
+            let name = callee.name.clone().unwrap_or_else(of_cluster);
             if callee.untrusted {
                 agent.untrusted(&name);
             }

@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::Arc;
 
 use onus_agent::classify::{self, Answer};
-use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure};
+use onus_agent::{ErrorSet, Inbound, MethodKind, Procedure, Timestamp};
 
 use crate::block::Lines;
 use crate::hub::Service;
@@ -20,6 +20,8 @@ pub struct InboundFilter {
 
 struct Serving {
     inbound: Inbound,
+    /// When the request's head was there.
+    arrived: Timestamp,
     /// Where workers share no memory.
     record: Option<Record>,
     kind: MethodKind,
@@ -50,18 +52,27 @@ impl InboundFilter {
         let mut lines = Lines::read(stream, Block::Request, &self.service);
         let kind = classify::method_kind(&lines.method, &lines.headers);
         let procedure = procedure(agent, &lines, kind, stream);
-        let now = || stream.now();
-        let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), now);
-        let record =
-            if inbound.arm().is_off() { None } else { self.file(&inbound, &mut lines, stream) };
+        let now = stream.now();
+        let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), || now);
+        let record = if inbound.arm().is_off() {
+            None
+        } else {
+            self.file(&inbound, &mut lines, stream, now)
+        };
         lines.write(stream);
         let outcome = Outcome::Open;
-        self.serving = Some(Serving { inbound, record, kind, outcome, ended: false });
+        self.serving = Some(Serving { inbound, arrived: now, record, kind, outcome, ended: false });
     }
 
     /// Files the request, so that its calls find it, and gives the application its token.
-    fn file(&self, inbound: &Inbound, lines: &mut Lines, stream: &impl Stream) -> Option<Record> {
-        let (agent, now) = (self.service.agent(), stream.now());
+    fn file(
+        &self,
+        inbound: &Inbound,
+        lines: &mut Lines,
+        stream: &impl Stream,
+        now: Timestamp,
+    ) -> Option<Record> {
+        let agent = self.service.agent();
         let (record, token) = match stream.shared() {
             None => (None, agent.file(inbound, lines.ids(&self.service), now)?),
             // A record is found by its token only.
@@ -121,14 +132,14 @@ impl InboundFilter {
     /// The stream is over, however it ended.
     pub fn on_end(&mut self, stream: &impl Stream) {
         let Some(mut serving) = self.serving.take() else { return };
-        // Ids that linger need the time, and a request with a record has none.
-        let now = serving.record.as_ref().map_or_else(|| stream.now(), Record::opened);
         serving.adopt(stream);
         serving.close(stream);
+        // Only ids that linger need the time, and those of a request that ends do not.
+        let then = serving.arrived;
         match serving.ending(stream) {
-            Ending::Whole => serving.inbound.finished(serving.outcome != Outcome::Ok, now),
-            Ending::Broken => serving.inbound.finished(true, now),
-            Ending::CallerGone => serving.inbound.cancelled(now),
+            Ending::Whole => serving.inbound.finished(serving.outcome != Outcome::Ok, then),
+            Ending::Broken => serving.inbound.finished(true, then),
+            Ending::CallerGone => serving.inbound.cancelled(stream.now()),
         }
     }
 }

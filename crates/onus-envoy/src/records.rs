@@ -44,11 +44,6 @@ impl Record {
         })
     }
 
-    /// When the request came.
-    pub(crate) fn opened(&self) -> Timestamp {
-        self.opened
-    }
-
     /// Tells the request what other workers know of its calls, once. What was tied to no request
     /// matters only for one that `failed`.
     pub(crate) fn adopt(&mut self, shared: &dyn Shared, inbound: &Inbound, failed: bool) {

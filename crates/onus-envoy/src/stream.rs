@@ -1,5 +1,6 @@
 //! What Envoy shows a filter of one stream.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 use onus_agent::Timestamp;
@@ -19,10 +20,10 @@ pub trait Stream: Clock {
     fn remove(&mut self, block: Block, name: &str);
 
     /// The cluster that the route leads to, where there is a route; "" where none is known.
-    fn cluster(&self) -> String;
+    fn cluster(&self) -> Cow<'_, str>;
 
     /// The name of the route; "" where it has none.
-    fn route(&self) -> String;
+    fn route(&self) -> Cow<'_, str>;
 
     /// How many attempts Envoy's router has made so far; `None` where this Envoy does not say.
     fn attempts(&self) -> Option<u32>;

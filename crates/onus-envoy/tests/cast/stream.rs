@@ -1,5 +1,6 @@
 //! A stream that a test plays.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -96,12 +97,12 @@ impl Stream for Played {
         self.block(block).remove(name);
     }
 
-    fn cluster(&self) -> String {
-        self.cluster.clone()
+    fn cluster(&self) -> Cow<'_, str> {
+        self.cluster.as_str().into()
     }
 
-    fn route(&self) -> String {
-        String::new()
+    fn route(&self) -> Cow<'_, str> {
+        Cow::default()
     }
 
     fn attempts(&self) -> Option<u32> {
