@@ -1,7 +1,5 @@
 //! A header block between Envoy and the agent: the few lines that ownership reads or writes.
 
-use std::borrow::Cow;
-
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use onus_agent::correlator::Token;
@@ -65,19 +63,21 @@ impl Lines {
         if let Some(place) = known.ids.iter().position(|id| id.as_str().as_bytes() == name) {
             self.texts.push(id_number(place), value);
         }
-        if let Some(name) = known.header(name).filter(|name| known.matters(name, value)) {
-            self.keep_header(&name, value);
+        if known.concerns(name, value) {
+            self.keep_header(name, value);
         }
     }
 
     /// Few requests come here, so what all others do is kept small.
     #[inline(never)]
-    fn keep_header(&mut self, name: &HeaderName, value: &[u8]) {
-        let Ok(value) = HeaderValue::from_bytes(value) else { return };
-        if is_only_read(name) {
+    fn keep_header(&mut self, name: &[u8], value: &[u8]) {
+        let (Some(name), Ok(value)) = (name_of(name), HeaderValue::from_bytes(value)) else {
+            return;
+        };
+        if is_only_read(&name) {
             let _ = self.headers.try_append(name, value);
-        } else if self.headers.try_append(name, value.clone()).is_ok() {
-            self.before.push((name.clone(), value));
+        } else if self.headers.try_append(&name, value.clone()).is_ok() {
+            self.before.push((name, value));
         }
     }
 
@@ -114,26 +114,37 @@ impl Lines {
         if let Some(member) = member {
             stream.add(block, wire::TRACESTATE.as_str(), &member);
         }
-        let before = before.as_slice();
-        // Blocks have a few lines: to compare them all costs less than to hash a name.
-        let was = |name: &HeaderName| {
-            let name = name.clone();
-            before.iter().filter(move |(other, _)| *other == name).map(|(_, value)| value)
-        };
-        for (at, (name, _)) in before.iter().enumerate() {
-            let first = before[..at].iter().all(|(earlier, _)| earlier != name);
-            if first && !headers.keys().any(|kept| kept == name) {
-                stream.remove(block, name.as_str());
-            }
+        if !(before.is_empty() && headers.is_empty()) {
+            write_changes(stream, block, &before, &headers);
         }
-        for (name, value) in headers.iter().filter(|(name, _)| !is_only_read(name)) {
-            let is = headers.iter().filter(|(other, _)| *other == name).map(|(_, value)| value);
-            // What ownership writes has one line.
-            if was(name).next().is_none() {
-                stream.add(block, name.as_str(), value.as_bytes());
-            } else if !was(name).eq(is) {
-                stream.set(block, name.as_str(), value.as_bytes());
-            }
+    }
+}
+
+/// Makes Envoy's block, whose lines were as `before`, have those of `headers`.
+fn write_changes(
+    stream: &mut impl Stream,
+    block: Block,
+    before: &[(HeaderName, HeaderValue)],
+    headers: &HeaderMap,
+) {
+    // Blocks have a few lines: to compare them all costs less than to hash a name.
+    let was = |name: &HeaderName| {
+        let name = name.clone();
+        before.iter().filter(move |(other, _)| *other == name).map(|(_, value)| value)
+    };
+    for (at, (name, _)) in before.iter().enumerate() {
+        let first = before[..at].iter().all(|(earlier, _)| earlier != name);
+        if first && !headers.keys().any(|kept| kept == name) {
+            stream.remove(block, name.as_str());
+        }
+    }
+    for (name, value) in headers.iter().filter(|(name, _)| !is_only_read(name)) {
+        let is = headers.iter().filter(|(other, _)| *other == name).map(|(_, value)| value);
+        // What ownership writes has one line.
+        if was(name).next().is_none() {
+            stream.add(block, name.as_str(), value.as_bytes());
+        } else if !was(name).eq(is) {
+            stream.set(block, name.as_str(), value.as_bytes());
         }
     }
 }
@@ -173,29 +184,28 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether a line of this name says anything: a content type does where it is gRPC.
-    fn matters(&self, name: &HeaderName, value: &[u8]) -> bool {
-        const GRPC: &[u8] = b"application/grpc";
-        match name {
-            _ if *name == wire::TRACEPARENT => self.trace,
-            _ if *name == CONTENT_TYPE => {
+    /// Whether the agent is to see a line.
+    fn concerns(&self, name: &[u8], value: &[u8]) -> bool {
+        match spelt(name) {
+            Some(name) if *name == wire::TRACEPARENT => self.trace,
+            // A content type says something where it is gRPC.
+            Some(name) if *name == CONTENT_TYPE => {
+                const GRPC: &[u8] = b"application/grpc";
                 value.get(..GRPC.len()).is_some_and(|start| start.eq_ignore_ascii_case(GRPC))
             }
-            _ => true,
+            Some(_) => true,
+            // Those of later versions are known too.
+            None => {
+                name.starts_with(wire::ONUS_PREFIX.as_bytes())
+                    || self.alias.is_some_and(|alias| alias.as_str().as_bytes() == name)
+            }
         }
     }
+}
 
-    /// The name, if ownership or the filter's configuration knows it.
-    fn header(&self, name: &[u8]) -> Option<Cow<'a, HeaderName>> {
-        if let Some(known) = spelt(name) {
-            return Some(Cow::Borrowed(known));
-        }
-        // Those of later versions are known too.
-        if name.starts_with(wire::ONUS_PREFIX.as_bytes()) {
-            return HeaderName::from_bytes(name).ok().map(Cow::Owned);
-        }
-        self.alias.filter(|alias| alias.as_str().as_bytes() == name).map(Cow::Borrowed)
-    }
+/// The name as the agent knows it.
+fn name_of(name: &[u8]) -> Option<HeaderName> {
+    spelt(name).cloned().or_else(|| HeaderName::from_bytes(name).ok())
 }
 
 /// The name, if it is one that ownership spells. Nearly all are none: their first letter comes first.
@@ -226,8 +236,6 @@ mod tests {
 
     #[test]
     fn names_are_known_under_what_they_are_called() {
-        let alias = HeaderName::from_static("x-claim");
-        let known = Known { alias: Some(&alias), ids: &[], trace: false };
         for name in [
             &CONTENT_TYPE,
             &wire::ENVOY_ATTEMPT_COUNT,
@@ -245,11 +253,28 @@ mod tests {
             &wire::TRACEPARENT,
             &wire::TRACESTATE,
         ] {
-            assert_eq!(known.header(name.as_str().as_bytes()).as_deref(), Some(name));
+            assert_eq!(spelt(name.as_str().as_bytes()), Some(name));
         }
-        for (name, is_known) in [("x-claim", true), ("onus-later", true), ("x-claims", false)] {
-            let found = known.header(name.as_bytes());
-            assert_eq!(found.as_deref().map(HeaderName::as_str), is_known.then_some(name));
+    }
+
+    #[test]
+    fn the_agent_sees_what_concerns_it() {
+        fn check(name: &str, value: &str, alone: bool, with_alias_and_share: bool) {
+            let alias = HeaderName::from_static("x-claim");
+            let plain = Known { alias: None, ids: &[], trace: false };
+            let other = Known { alias: Some(&alias), ids: &[], trace: true };
+            let line = (name.as_bytes(), value.as_bytes());
+            assert_eq!(plain.concerns(line.0, line.1), alone, "{name}");
+            assert_eq!(other.concerns(line.0, line.1), with_alias_and_share, "{name}");
+            assert_eq!(name_of(line.0).unwrap().as_str(), name);
         }
+        check("onus-mark", "1", true, true);
+        check("onus-later", "1", true, true);
+        check("onusness", "1", false, false);
+        check("x-claim", "claimed", false, true);
+        check("x-claims", "claimed", false, false);
+        check("traceparent", "00-", false, true);
+        check("content-type", "Application/gRPC+proto", true, true);
+        check("content-type", "application/json", false, false);
     }
 }
