@@ -105,6 +105,7 @@ impl Agent {
     /// A request for `procedure` arrives with these headers. `bits` are random, for the lot of a
     /// request without a trace id; `now` is asked where the request says how much time it allows.
     /// Onus's own headers are taken out: the application must not copy them.
+    #[inline]
     pub fn request_arrived(
         self: &Arc<Self>,
         headers: &mut HeaderMap,
@@ -201,6 +202,7 @@ impl Agent {
         None
     }
 
+    #[inline]
     pub(crate) fn forget(&self, inbound: &Inbound, cancelled: bool, now: Timestamp) {
         if let Some(&token) = inbound.token().get() {
             self.correlator.close(token, cancelled, now);

@@ -24,6 +24,7 @@ pub enum Answer {
 ///
 /// A gRPC call answered without any gRPC, as by a proxy, has the status that gRPC's mapping of
 /// HTTP statuses gives it.
+#[inline]
 #[must_use]
 pub fn head(
     kind: MethodKind,
@@ -54,6 +55,7 @@ pub fn trailers(trailers: &HeaderMap, failures: &ErrorSet) -> Answer {
 }
 
 /// What a request's method says about sending it twice.
+#[inline]
 #[must_use]
 pub fn method_kind(method: &Method, headers: &HeaderMap) -> MethodKind {
     match *method {
@@ -65,6 +67,7 @@ pub fn method_kind(method: &Method, headers: &HeaderMap) -> MethodKind {
 
 /// Whether a message is gRPC by its content type. gRPC-Web is not: its status is in the body,
 /// where nobody looks.
+#[inline]
 #[must_use]
 pub fn is_grpc(headers: &HeaderMap) -> bool {
     const GRPC: &[u8] = b"application/grpc";
@@ -77,6 +80,7 @@ pub fn is_grpc(headers: &HeaderMap) -> bool {
 const UNKNOWN: u8 = 2;
 
 /// The code in a header block; what is no code of gRPC is UNKNOWN.
+#[inline]
 fn grpc_status(headers: &HeaderMap) -> Option<u8> {
     let value = line(headers, &GRPC_STATUS)?;
     // Nearly every call ends well.

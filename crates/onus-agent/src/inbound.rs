@@ -101,6 +101,7 @@ impl Inbound {
         Self::made(agent, arrival, true)
     }
 
+    #[inline]
     fn made(agent: Arc<Agent>, arrival: Arrival, relayed: bool) -> Self {
         let arm = arrival.mode.arm(arrival.lot, 0);
         Self(Arc::new(Served {
@@ -186,6 +187,7 @@ impl Inbound {
     ///
     /// Exactly one of this and [`Self::cancelled`] counts, the first. `now` matters where the
     /// request is filed under a token.
+    #[inline]
     pub fn finished(&self, failed: bool, now: Timestamp) {
         let agent = &self.0.agent;
         let counters = &self.served_procedure().counters;

@@ -64,6 +64,7 @@ impl ProcedureTable {
         }
     }
 
+    #[inline]
     pub(crate) fn find(&self, procedure: Procedure) -> ProcedureId {
         match self.ids.pin().get(&procedure) {
             Some(&known) => known,

@@ -68,6 +68,7 @@ impl Symbols {
 
     /// The number of a method; the standard ones are known without a lookup. Others are not added:
     /// strangers choose them.
+    #[inline]
     #[must_use]
     pub fn intern_method(&self, method: &Method) -> Symbol {
         match *method {
@@ -155,6 +156,7 @@ impl Procedure {
     pub const OTHER: Self = Self { method: Symbol::NONE, route: Symbol::OTHER };
 
     /// An HTTP method on a route template, where one is known.
+    #[inline]
     #[must_use]
     pub fn http(symbols: &Symbols, method: &Method, route: Option<&str>) -> Self {
         let route = route.map_or(Symbol::NONE, |route| symbols.intern(route));

@@ -70,6 +70,7 @@ pub fn insert_token(headers: &mut HeaderMap, token: Token) {
 }
 
 /// The token as a member: all of `tracestate` where a request has no other.
+#[inline]
 #[must_use]
 pub fn member(token: Token) -> [u8; MEMBER_LEN] {
     let mut member = [b'='; MEMBER_LEN];

@@ -50,6 +50,7 @@ impl Lines {
         lines
     }
 
+    #[inline]
     fn keep_pseudo(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b"method" => self.method = Method::from_bytes(value).unwrap_or_default(),
@@ -59,6 +60,7 @@ impl Lines {
         }
     }
 
+    #[inline]
     fn keep(&mut self, known: &Known<'_>, name: &[u8], value: &[u8]) {
         if let Some(place) = known.ids.iter().position(|id| id.as_str().as_bytes() == name) {
             self.texts.push(id_number(place), value);
@@ -173,6 +175,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
+    #[inline]
     fn of(service: &'a Service, block: Block, by_token_only: bool) -> Self {
         let alias = service.agent().claim_alias();
         match block {
@@ -185,6 +188,7 @@ impl<'a> Known<'a> {
     }
 
     /// Whether the agent is to see a line.
+    #[inline]
     fn concerns(&self, name: &[u8], value: &[u8]) -> bool {
         match spelt(name) {
             Some(name) if *name == wire::TRACEPARENT => self.trace,
@@ -209,6 +213,7 @@ fn name_of(name: &[u8]) -> Option<HeaderName> {
 }
 
 /// The name, if it is one that ownership spells. Nearly all are none: their first letter comes first.
+#[inline]
 fn spelt(name: &[u8]) -> Option<&'static HeaderName> {
     Some(match (name.first()?, name) {
         (b'c', b"content-type") => &CONTENT_TYPE,

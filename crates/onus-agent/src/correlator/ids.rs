@@ -67,6 +67,7 @@ impl IdTable {
 
     /// Moves time on and forgets some of what has lingered long enough. A clock that steps back
     /// is read as standing still.
+    #[inline]
     pub(super) fn advance(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         for _ in 0..SWEEP {
@@ -95,6 +96,7 @@ impl IdTable {
     }
 
     /// Enters an id of a live request; `false` where there is no room.
+    #[inline]
     pub(super) fn insert(&mut self, token: Token, id: IdHash) -> bool {
         if self.known.len() >= self.max && !self.known.contains_key(&id) {
             return false;
@@ -106,6 +108,7 @@ impl IdTable {
     }
 
     /// Takes a request's ids out; after a cancelled one they linger.
+    #[inline]
     pub(super) fn remove(&mut self, token: Token, ids: &[IdHash], cancelled: bool) {
         let until = self.now.saturating_add(self.linger);
         for id in ids {

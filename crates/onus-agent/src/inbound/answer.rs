@@ -96,7 +96,8 @@ impl Inbound {
 
     /// [`Self::answer`] for a success, which needs no time.
     pub fn answer_ok(&self, headers: &mut HeaderMap) {
-        if !self.arm().is_off() {
+        // Where there is nothing to take out, the request need not be looked at.
+        if !headers.is_empty() && !self.arm().is_off() {
             self.strip(headers);
         }
     }

@@ -33,6 +33,7 @@ pub struct Carried {
 
 impl Carried {
     /// Looks through the names.
+    #[inline]
     #[must_use]
     pub fn by(headers: &HeaderMap) -> Self {
         let mut carried = Self::default();
