@@ -83,8 +83,9 @@ impl Activity {
         every: Duration,
         idle: Duration,
     ) -> Lapse {
-        let mut quiet = Duration::ZERO;
         let mut seen = self.steps.load(Ordering::Relaxed);
+        // Something had come when the connection began to be served.
+        let (mut quiet, mut slow, mut had_received) = (Duration::ZERO, Duration::ZERO, true);
         loop {
             sleep(every).await;
             self.look();
@@ -92,8 +93,12 @@ impl Activity {
             let is_quiet = steps == seen && self.requests.load(Ordering::Relaxed) == 0;
             seen = steps;
             quiet = if is_quiet { quiet + every } else { Duration::ZERO };
-            match head.filter(|_| self.received.load(Ordering::Relaxed)) {
-                Some(head) if quiet >= head => return Lapse::SlowHead,
+            let received = self.received.load(Ordering::Relaxed);
+            // A head that began since the last look has the time from this one.
+            slow = if is_quiet && received && had_received { slow + every } else { Duration::ZERO };
+            had_received = received;
+            match head.filter(|_| received) {
+                Some(head) if slow >= head => return Lapse::SlowHead,
                 None if quiet >= idle => return Lapse::Idle,
                 Some(_) | None => {}
             }
@@ -188,6 +193,27 @@ mod tests {
             },
             Lapse::Idle,
             360,
+        )
+        .await;
+        // However long it was idle before, the time of a head begins with the head.
+        check(
+            async |activity| {
+                sleep(Duration::from_secs(52)).await;
+                activity.received();
+            },
+            Lapse::SlowHead,
+            65,
+        )
+        .await;
+        check(
+            async |activity| {
+                sleep(Duration::from_secs(52)).await;
+                activity.received();
+                sleep(Duration::from_secs(4)).await;
+                drop(request(&activity));
+            },
+            Lapse::Idle,
+            120,
         )
         .await;
     }
