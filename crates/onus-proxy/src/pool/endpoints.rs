@@ -161,6 +161,10 @@ const RESOLVE_AGAIN: Duration = Duration::from_secs(1);
 mod tests {
     use std::sync::Mutex as Shared;
 
+    use bytes::Bytes;
+    use http_body_util::Empty;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
     use tokio::time::{Instant, advance, sleep, timeout};
 
     use super::resolver::{INSTANCES_MAX, STALE_MAX};
@@ -184,9 +188,9 @@ mod tests {
         }))
     }
 
-    fn asking(lookup: Lookup) -> Endpoints<()> {
+    fn asking<B>(lookup: Lookup) -> Endpoints<B> {
         let limits = PoolLimits {
-            connections: 1,
+            connections: 2,
             http2_connections: 1,
             streams: 1,
             header_bytes: 1,
@@ -249,6 +253,34 @@ mod tests {
         );
     }
 
+    #[tokio::test]
+    async fn connections_to_an_instance_that_has_left_are_closed_when_their_requests_have_ended() {
+        // S96
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let says = Arc::new(Shared::new(vec![address]));
+        let said = says.clone();
+        let endpoints: Endpoints<Empty<Bytes>> = asking(Box::new(move |_, _| {
+            let addresses = said.lock().unwrap().clone();
+            Box::pin(std::future::ready(Ok(addresses)))
+        }));
+        let endpoint = endpoints.pick(None).await.unwrap();
+        let (mut idle, mut used) =
+            (endpoint.http1().await.unwrap(), endpoint.http1().await.unwrap());
+        idle.sender.ready().await.unwrap();
+        idle.give_back();
+        *says.lock().unwrap() = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
+        endpoints.resolve(Duration::ZERO).await.unwrap();
+        used.sender.ready().await.expect("its request is under way");
+        used.give_back();
+        drop(endpoint);
+        for _ in 0..2 {
+            let (mut peer, _) = listener.accept().await.unwrap();
+            let closed = timeout(Duration::from_secs(10), peer.read(&mut [0; 64])).await;
+            assert_eq!(closed.expect("it is closed").unwrap(), 0);
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_resolver_that_is_silent_is_asked_once_and_holds_nobody_up() {
         // S96
@@ -293,7 +325,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_name_with_more_instances_than_are_kept_is_served_by_its_first_ones() {
-        let endpoints = asking(Box::new(|_, port| {
+        let endpoints: Endpoints<()> = asking(Box::new(|_, port| {
             let many = (0..300_u16).rev().map(move |n| {
                 let [high, low] = n.to_be_bytes();
                 SocketAddr::from(([10, 0, high, low], port))

@@ -1,7 +1,7 @@
 //! HTTP/1.1 connections to one instance: one request at a time on each.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -161,7 +161,7 @@ where
 
     /// Makes a connection in the place that was taken.
     async fn open_http1(self: &Arc<Self>) -> Result<SendRequest<Sent<B>>, PoolError> {
-        let place = Place(self.clone());
+        let place = Place(Arc::downgrade(self));
         let stream = self.dial.connect(self.address, false).await?;
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(http1_buffer(self.limits.header_bytes))
@@ -194,12 +194,15 @@ impl<B: Send + 'static> Lease<B> {
     }
 }
 
-/// The place of a connection, until it is closed.
-struct Place<B>(Arc<Endpoint<B>>);
+/// The place of a connection, until it is closed. It keeps no instance: one that has left the list
+/// ends with its last request, and what is idle is closed with it.
+struct Place<B>(Weak<Endpoint<B>>);
 
 impl<B> Drop for Place<B> {
     fn drop(&mut self) {
-        self.0.http1.closed();
+        if let Some(endpoint) = self.0.upgrade() {
+            endpoint.http1.closed();
+        }
     }
 }
 
