@@ -79,38 +79,40 @@ impl<B> Http1<B> {
         (state.open, state.idle.len(), state.waiting)
     }
 
-    fn take_idle(&self) -> Option<SendRequest<Sent<B>>> {
-        let mut state = self.lock();
-        while let Some(idle) = state.idle.pop() {
-            if idle.sender.is_ready() {
-                return Some(idle.sender);
-            }
-        }
-        None
-    }
-
-    /// A place for another connection, if there is one.
-    fn take_place(&self, max: usize) -> bool {
-        let mut state = self.lock();
-        let is_free = state.open < max;
-        state.open += usize::from(is_free);
-        is_free
-    }
-
     fn put_idle(&self, sender: SendRequest<Sent<B>>) {
         let since = self.sweep.load(Ordering::Relaxed);
         let mut state = self.lock();
         state.idle.push(Idle { sender, since });
+        self.tell(state);
+    }
+
+    fn closed(&self) {
+        let mut state = self.lock();
+        state.open -= 1;
+        self.tell(state);
+    }
+
+    /// Something is free: that is for who waits longest.
+    fn tell(&self, state: MutexGuard<'_, State<B>>) {
         let waits = state.waiting > 0;
         drop(state);
         if waits {
             self.freed.notify_one();
         }
     }
+}
 
-    fn closed(&self) {
-        self.lock().open -= 1;
-        self.freed.notify_one();
+impl<B> State<B> {
+    /// What is free: a connection, else a place for another one.
+    fn take(&mut self, max: usize) -> Option<Free<B>> {
+        while let Some(idle) = self.idle.pop() {
+            if idle.sender.is_ready() {
+                return Some(Free::Connection(idle.sender));
+            }
+        }
+        let has_place = self.open < max;
+        self.open += usize::from(has_place);
+        has_place.then_some(Free::Place)
     }
 }
 
@@ -122,31 +124,48 @@ where
     /// A connection for one request: one that is there, else a new one, else the next that is free.
     pub(super) async fn http1(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
         let lease = |sender, reused| Lease { sender, endpoint: self.clone(), reused };
-        if let Some(sender) = self.http1.take_idle() {
-            return Ok(lease(sender, true));
+        match self.turn()? {
+            Turn::Now(Free::Connection(sender)) => Ok(lease(sender, true)),
+            // Boxed: the future of every request has room for it else.
+            Turn::Now(Free::Place) => Ok(lease(Box::pin(self.open_http1()).await?, false)),
+            Turn::Later(waiting) => Box::pin(self.waited_http1(waiting)).await,
         }
-        if self.http1.take_place(self.limits.connections) {
-            return Ok(lease(Box::pin(self.open_http1()).await?, false));
+    }
+
+    /// What is free, or a place in the queue: who came first is served first.
+    fn turn(&self) -> Result<Turn<'_, B>, PoolError> {
+        let mut state = self.http1.lock();
+        if state.waiting == 0
+            && let Some(free) = state.take(self.limits.connections)
+        {
+            return Ok(Turn::Now(free));
         }
-        // Boxed, like what opens a connection: the future of every request has room for it else.
-        Box::pin(self.waited_http1()).await
+        if state.waiting >= self.limits.pending {
+            return Err(PoolError::Full { address: self.address });
+        }
+        state.waiting += 1;
+        Ok(Turn::Later(Waiting(self)))
     }
 
     /// The next connection that is free, or a new one in its place.
-    async fn waited_http1(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
+    async fn waited_http1(
+        self: &Arc<Self>,
+        waiting: Waiting<'_, B>,
+    ) -> Result<Lease<B>, PoolError> {
         let lease = |sender, reused| Lease { sender, endpoint: self.clone(), reused };
-        let _waiting = Waiting::start(self)?;
         let latest = Instant::now() + self.limits.connect;
         loop {
             let freed = timeout_at(latest, self.http1.freed.notified()).await;
-            if let Some(sender) = self.http1.take_idle() {
-                return Ok(lease(sender, true));
-            }
-            if self.http1.take_place(self.limits.connections) {
-                return Ok(lease(Box::pin(self.open_http1()).await?, false));
-            }
-            if freed.is_err() {
-                return Err(PoolError::Full { address: self.address });
+            let free = self.http1.lock().take(self.limits.connections);
+            match free {
+                Some(Free::Connection(sender)) => return Ok(lease(sender, true)),
+                Some(Free::Place) => {
+                    // It waits for nobody else from here on.
+                    drop(waiting);
+                    return Ok(lease(self.open_http1().await?, false));
+                }
+                None if freed.is_err() => return Err(PoolError::Full { address: self.address }),
+                None => {}
             }
         }
     }
@@ -206,30 +225,31 @@ impl<B> Drop for Place<B> {
     }
 }
 
-/// A request in the queue.
-struct Waiting<'a, B>(&'a Http1<B>);
-
-impl<'a, B> Waiting<'a, B> {
-    fn start(endpoint: &'a Endpoint<B>) -> Result<Self, PoolError> {
-        let mut state = endpoint.http1.lock();
-        if state.waiting >= endpoint.limits.pending {
-            return Err(PoolError::Full { address: endpoint.address });
-        }
-        state.waiting += 1;
-        drop(state);
-        Ok(Self(&endpoint.http1))
-    }
+/// What a request gets that asks for a connection.
+enum Turn<'a, B> {
+    Now(Free<B>),
+    Later(Waiting<'a, B>),
 }
+
+/// What a request can have at once.
+enum Free<B> {
+    /// A connection that is idle.
+    Connection(SendRequest<Sent<B>>),
+    /// The place of a connection that is to be made.
+    Place,
+}
+
+/// A request in the queue.
+struct Waiting<'a, B>(&'a Endpoint<B>);
 
 impl<B> Drop for Waiting<'_, B> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let Self(endpoint) = self;
+        let mut state = endpoint.http1.lock();
         state.waiting -= 1;
         // What it was told of, and did not take, is for the next.
-        let pass_on = state.waiting > 0 && !state.idle.is_empty();
-        drop(state);
-        if pass_on {
-            self.0.freed.notify_one();
+        if !state.idle.is_empty() || state.open < endpoint.limits.connections {
+            endpoint.http1.tell(state);
         }
     }
 }
@@ -239,3 +259,52 @@ const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// A connection is old when it was idle in so many whole sweeps.
 const IDLE_SWEEPS: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use http_body_util::Empty;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::pool::PoolLimits;
+    use crate::pool::dial::Dial;
+
+    /// An instance to which one connection may be made.
+    async fn instance() -> (TcpListener, Arc<Endpoint<Empty<Bytes>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let limits = PoolLimits {
+            connections: 1,
+            http2_connections: 1,
+            streams: 1,
+            header_bytes: 1 << 10,
+            pending: 10,
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(10),
+        };
+        let dial = Dial { timeout: limits.connect, tls: None, own: [].into() };
+        let address = listener.local_addr().expect("it is bound");
+        (listener, Arc::new(Endpoint::new(address, dial, limits)))
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_connection_comes_before_who_asks_later() {
+        let (_listener, endpoint) = instance().await;
+        let mut held = endpoint.http1().await.unwrap();
+        let mut waits = pin!(endpoint.http1());
+        assert!(poll_fn(|cx| Poll::Ready(waits.as_mut().poll(cx).is_pending())).await);
+        held.sender.ready().await.unwrap();
+        held.give_back();
+        let mut later = pin!(endpoint.http1());
+        assert!(poll_fn(|cx| Poll::Ready(later.as_mut().poll(cx).is_pending())).await);
+        let lease = waits.await.unwrap();
+        assert!(lease.reused);
+        // One that breaks makes room for another.
+        drop(lease);
+        assert!(!later.await.unwrap().reused);
+        assert_eq!(endpoint.http1.counts().2, 0);
+    }
+}
