@@ -124,7 +124,7 @@ where
     /// A connection for one request: one that is there, else a new one, else the next that is free.
     pub(super) async fn http1(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
         let lease = |sender, reused| Lease { sender, endpoint: self.clone(), reused };
-        match self.turn()? {
+        match self.turn_http1()? {
             Turn::Now(Free::Connection(sender)) => Ok(lease(sender, true)),
             // Boxed: the future of every request has room for it else.
             Turn::Now(Free::Place) => Ok(lease(Box::pin(self.open_http1()).await?, false)),
@@ -133,7 +133,7 @@ where
     }
 
     /// What is free, or a place in the queue: who came first is served first.
-    fn turn(&self) -> Result<Turn<'_, B>, PoolError> {
+    fn turn_http1(&self) -> Result<Turn<'_, B>, PoolError> {
         let mut state = self.http1.lock();
         if state.waiting == 0
             && let Some(free) = state.take(self.limits.connections)

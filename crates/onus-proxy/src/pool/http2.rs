@@ -20,7 +20,8 @@ use super::sent::Sent;
 /// The HTTP/2 connections to one instance.
 pub(super) struct Http2<B> {
     state: Mutex<State<B>>,
-    /// Told when a stream has ended, a connection is there, or one cannot be made.
+    /// Told when a stream has ended, a connection is there, or one cannot be made; one request at a
+    /// time, which tells the next where more is left.
     changed: Notify,
     /// Streams on a connection that the callee allowed last.
     allowed: AtomicUsize,
@@ -71,6 +72,15 @@ impl<B> Http2<B> {
         (state.connections.len(), streams.sum(), state.waiting)
     }
 
+    /// Something may be free: that is for who waits longest.
+    fn tell(&self, state: MutexGuard<'_, State<B>>) {
+        let waits = state.waiting > 0;
+        drop(state);
+        if waits {
+            self.changed.notify_one();
+        }
+    }
+
     /// Closes connections that had no stream since the sweep before the last one.
     pub(super) fn sweep(&self) {
         let old: Vec<_> = {
@@ -94,52 +104,70 @@ where
     /// A stream: on the first connection that has room, else on a new one, else on the first that
     /// gets room. What goes over one connection goes out together, and comes in together.
     pub(super) async fn http2(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
-        if let Some(lease) = self.stream() {
-            return Ok(lease);
+        match self.turn_http2()? {
+            Turn::Now(Free::Stream(lease)) => Ok(lease),
+            // Boxed: the future of every request has room for it else.
+            Turn::Now(Free::Place(place)) => Box::pin(self.open_http2(place)).await,
+            Turn::Later(waiting) => Box::pin(self.waited_http2(waiting)).await,
         }
-        // Boxed: the future of every request has room for it else.
-        Box::pin(self.waited_http2()).await
     }
 
-    async fn waited_http2(self: &Arc<Self>) -> Result<Lease<B>, PoolError> {
+    /// What is free, or a place in the queue: who came first is served first.
+    fn turn_http2(self: &Arc<Self>) -> Result<Turn<'_, B>, PoolError> {
+        let mut state = self.http2.lock();
+        if state.waiting == 0
+            && let Some(free) = self.take_http2(&mut state)
+        {
+            return Ok(Turn::Now(free));
+        }
+        if state.waiting >= self.limits.pending {
+            return Err(PoolError::Full { address: self.address });
+        }
+        state.waiting += 1;
+        Ok(Turn::Later(Waiting(self)))
+    }
+
+    fn take_http2(self: &Arc<Self>, state: &mut State<B>) -> Option<Free<'_, B>> {
+        if let Some(connection) = state.room(self.limits.streams) {
+            return Some(Free::Stream(connection.lease(self)));
+        }
+        let may_connect = state.may_connect(self.limits.http2_connections);
+        state.connecting |= may_connect;
+        may_connect.then(|| Free::Place(Connecting(self)))
+    }
+
+    async fn waited_http2(
+        self: &Arc<Self>,
+        waiting: Waiting<'_, B>,
+    ) -> Result<Lease<B>, PoolError> {
         let latest = Instant::now() + self.limits.connect;
-        let mut waiting = None;
         loop {
-            // Told of what happens from here on.
-            let changed = self.http2.changed.notified();
-            if let Some(lease) = self.stream() {
-                return Ok(lease);
-            }
-            if let Some(place) = Connecting::take(self) {
-                self.open_http2(place).await?;
-                continue;
-            }
-            if waiting.is_none() {
-                waiting = Some(Waiting::start(self)?);
-            }
-            if timeout_at(latest, changed).await.is_err() {
-                return Err(PoolError::Full { address: self.address });
+            let changed = timeout_at(latest, self.http2.changed.notified()).await;
+            let free = self.take_http2(&mut self.http2.lock());
+            match free {
+                Some(Free::Stream(lease)) => return Ok(lease),
+                Some(Free::Place(place)) => {
+                    // It waits for nobody else from here on.
+                    drop(waiting);
+                    return self.open_http2(place).await;
+                }
+                None if changed.is_err() => return Err(self.without_stream()),
+                None => {}
             }
         }
     }
 
-    fn stream(self: &Arc<Self>) -> Option<Lease<B>> {
-        let state = self.http2.lock();
-        let has_room = |connection: &&Connection<B>| {
-            let max = connection.allowed.load(Ordering::Relaxed).min(self.limits.streams);
-            connection.streams.load(Ordering::Relaxed) < max && !connection.sender.is_closed()
-        };
-        let connection = state.connections.iter().find(has_room)?;
-        connection.streams.fetch_add(1, Ordering::Relaxed);
-        Some(Lease {
-            sender: connection.sender.clone(),
-            endpoint: self.clone(),
-            streams: connection.streams.clone(),
-            number: connection.number,
-        })
+    /// Why there was no stream in time: where there is no connection at all, that is why.
+    fn without_stream(&self) -> PoolError {
+        let address = self.address;
+        match self.http2.lock().connections.is_empty() {
+            true => PoolError::ConnectTimeout { address },
+            false => PoolError::Full { address },
+        }
     }
 
-    async fn open_http2(self: &Arc<Self>, place: Connecting<'_, B>) -> Result<(), PoolError> {
+    /// Makes a connection, and takes its first stream.
+    async fn open_http2(self: &Arc<Self>, place: Connecting<'_, B>) -> Result<Lease<B>, PoolError> {
         let stream = self.dial.connect(self.address, true).await?;
         let (sender, mut connection) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -162,7 +190,7 @@ where
                 told.store(allows, Ordering::Relaxed);
                 if let Some(endpoint) = endpoint.upgrade() {
                     endpoint.http2.allowed.store(allows, Ordering::Relaxed);
-                    endpoint.http2.changed.notify_waiters();
+                    endpoint.http2.tell(endpoint.http2.lock());
                 }
             }
             ended
@@ -170,11 +198,41 @@ where
         let mut state = self.http2.lock();
         state.made += 1;
         let number = state.made;
-        let streams = Arc::new(AtomicUsize::new(0));
-        state.connections.push(Connection { number, sender, streams, allowed, idle: 0 });
+        let streams = Arc::default();
+        let connection = Connection { number, sender, streams, allowed, idle: 0 };
+        let lease = connection.lease(self);
+        state.connections.push(connection);
         drop(state);
         drop(place);
-        Ok(())
+        Ok(lease)
+    }
+}
+
+impl<B> State<B> {
+    /// The first connection that has room for a stream.
+    fn room(&self, streams_max: usize) -> Option<&Connection<B>> {
+        self.connections.iter().find(|connection| {
+            let max = connection.allowed.load(Ordering::Relaxed).min(streams_max);
+            connection.streams.load(Ordering::Relaxed) < max && !connection.sender.is_closed()
+        })
+    }
+
+    /// Whether another connection may be made.
+    fn may_connect(&mut self, max: usize) -> bool {
+        self.connections.retain(|connection| !connection.sender.is_closed());
+        !self.connecting && self.connections.len() < max
+    }
+}
+
+impl<B> Connection<B> {
+    fn lease(&self, endpoint: &Arc<Endpoint<B>>) -> Lease<B> {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        Lease {
+            sender: self.sender.clone(),
+            endpoint: endpoint.clone(),
+            streams: self.streams.clone(),
+            number: self.number,
+        }
     }
 }
 
@@ -192,53 +250,48 @@ impl<B> Lease<B> {
 impl<B> Drop for Lease<B> {
     fn drop(&mut self) {
         self.streams.fetch_sub(1, Ordering::Relaxed);
-        if self.endpoint.http2.lock().waiting > 0 {
-            self.endpoint.http2.changed.notify_one();
-        }
+        self.endpoint.http2.tell(self.endpoint.http2.lock());
     }
+}
+
+/// What a request gets that asks for a stream.
+enum Turn<'a, B> {
+    Now(Free<'a, B>),
+    Later(Waiting<'a, B>),
+}
+
+/// What a request can have at once.
+enum Free<'a, B> {
+    Stream(Lease<B>),
+    /// The place of a connection that is to be made.
+    Place(Connecting<'a, B>),
 }
 
 /// The right to make a connection.
-struct Connecting<'a, B>(&'a Http2<B>);
-
-impl<'a, B> Connecting<'a, B> {
-    fn take(endpoint: &'a Endpoint<B>) -> Option<Self> {
-        let mut state = endpoint.http2.lock();
-        state.connections.retain(|connection| !connection.sender.is_closed());
-        if state.connecting || state.connections.len() >= endpoint.limits.http2_connections {
-            return None;
-        }
-        state.connecting = true;
-        Some(Self(&endpoint.http2))
-    }
-}
+struct Connecting<'a, B>(&'a Endpoint<B>);
 
 impl<B> Drop for Connecting<'_, B> {
     fn drop(&mut self) {
-        self.0.lock().connecting = false;
-        // A connection has room for many.
-        self.0.changed.notify_waiters();
+        let mut state = self.0.http2.lock();
+        state.connecting = false;
+        self.0.http2.tell(state);
     }
 }
 
 /// A request in the queue.
-struct Waiting<'a, B>(&'a Http2<B>);
-
-impl<'a, B> Waiting<'a, B> {
-    fn start(endpoint: &'a Endpoint<B>) -> Result<Self, PoolError> {
-        let mut state = endpoint.http2.lock();
-        if state.waiting >= endpoint.limits.pending {
-            return Err(PoolError::Full { address: endpoint.address });
-        }
-        state.waiting += 1;
-        drop(state);
-        Ok(Self(&endpoint.http2))
-    }
-}
+struct Waiting<'a, B>(&'a Endpoint<B>);
 
 impl<B> Drop for Waiting<'_, B> {
     fn drop(&mut self) {
-        self.0.lock().waiting -= 1;
+        let Self(endpoint) = self;
+        let mut state = endpoint.http2.lock();
+        state.waiting -= 1;
+        // What it was told of, and did not take, is for the next; a connection has room for many.
+        if state.room(endpoint.limits.streams).is_some()
+            || state.may_connect(endpoint.limits.http2_connections)
+        {
+            endpoint.http2.tell(state);
+        }
     }
 }
 
@@ -252,3 +305,85 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 
 /// A connection is old when it was idle in so many whole sweeps.
 const IDLE_SWEEPS: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::Poll;
+    use std::time::Duration;
+
+    use http_body_util::Empty;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::pool::PoolLimits;
+    use crate::pool::dial::Dial;
+
+    /// An instance that takes one stream at a time.
+    async fn instance() -> (TcpListener, Arc<Endpoint<Empty<Bytes>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let limits = PoolLimits {
+            connections: 1,
+            http2_connections: 1,
+            streams: 1,
+            header_bytes: 1 << 10,
+            pending: 10,
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(10),
+        };
+        let dial = Dial { timeout: limits.connect, tls: None, own: [].into() };
+        let address = listener.local_addr().expect("it is bound");
+        (listener, Arc::new(Endpoint::new(address, dial, limits)))
+    }
+
+    async fn is_pending(future: Pin<&mut impl Future>) -> bool {
+        let mut future = future;
+        poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_stream_comes_before_who_asks_later() {
+        let (_listener, endpoint) = instance().await;
+        let held = endpoint.http2().await.unwrap();
+        let (mut waits, mut next) = (pin!(endpoint.http2()), pin!(endpoint.http2()));
+        assert!(is_pending(waits.as_mut()).await && is_pending(next.as_mut()).await);
+        drop(held);
+        let mut later = pin!(endpoint.http2());
+        assert!(is_pending(later.as_mut()).await, "somebody waits");
+        let lease = waits.await.unwrap();
+        drop(lease);
+        assert!(is_pending(later.as_mut()).await, "somebody waits");
+        drop(next.await.unwrap());
+        later.await.unwrap();
+        assert_eq!(endpoint.http2.counts(), (1, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_hands_on_what_it_was_told() {
+        let (_listener, endpoint) = instance().await;
+        let held = endpoint.http2().await.unwrap();
+        let mut gone = Box::pin(endpoint.http2());
+        let mut waits = pin!(endpoint.http2());
+        assert!(is_pending(gone.as_mut()).await && is_pending(waits.as_mut()).await);
+        drop(held);
+        drop(gone);
+        waits.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_connection_that_is_not_made_in_time_hears_that() {
+        let (_listener, endpoint) = instance().await;
+        let Turn::Now(Free::Place(making)) = endpoint.turn_http2().unwrap() else {
+            panic!("nobody else connects")
+        };
+        let error = endpoint.http2().await.err().expect("there is none");
+        assert!(matches!(error, PoolError::ConnectTimeout { .. }), "{error}");
+        drop(making);
+        // Where there is one, it is its streams that are missing.
+        let held = endpoint.http2().await.unwrap();
+        let error = endpoint.http2().await.err().expect("it is in use");
+        assert!(matches!(error, PoolError::Full { .. }), "{error}");
+        drop(held);
+    }
+}
