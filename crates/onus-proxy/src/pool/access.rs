@@ -15,7 +15,7 @@ use super::error::PoolError;
 use crate::answer::is_grpc;
 use crate::tail::{AccessLog, Line};
 
-/// An attempt that is under way and will be a line.
+/// An attempt that is under way and will be a line, whatever becomes of it.
 pub(super) struct Entry {
     log: Arc<AccessLog>,
     callee: Arc<str>,
@@ -25,6 +25,7 @@ pub(super) struct Entry {
     begun: Instant,
     /// The instance that is asked, once it is chosen.
     instance: Option<SocketAddr>,
+    is_written: bool,
 }
 
 impl Entry {
@@ -39,10 +40,11 @@ impl Entry {
             log: log.clone(),
             callee: callee.clone(),
             method: request.method().clone(),
-            path: request.uri().path().to_owned(),
+            path: shortened(request.uri().path()).to_owned(),
             attempt,
             begun: Instant::now(),
             instance: None,
+            is_written: false,
         })
     }
 
@@ -54,7 +56,7 @@ impl Entry {
     /// The attempt has its response head, or none. A head of gRPC that does not say how it ends
     /// leaves the line to its trailers.
     pub(super) fn end<B: Send + 'static>(
-        self,
+        mut self,
         sent: Result<Response<PoolBody<B>>, PoolError>,
     ) -> Result<Response<PoolBody<B>>, PoolError> {
         let mut response = match sent {
@@ -75,7 +77,8 @@ impl Entry {
     }
 
     #[expect(clippy::disallowed_methods, reason = "people and tools are told when it was")]
-    fn write(self, status: u16, said: &HeaderMap, error: String) {
+    fn write(&mut self, status: u16, said: &HeaderMap, error: String) {
+        self.is_written = true;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let grpc_status = said.get(GRPC_STATUS).and_then(|code| code.to_str().ok()?.parse().ok());
@@ -83,11 +86,11 @@ impl Entry {
         let line = Line {
             at: ms(now),
             service: self.log.service().clone(),
-            callee: self.callee,
+            callee: self.callee.clone(),
             instance: self.instance.map(|instance| instance.to_string()).unwrap_or_default(),
             attempt: self.attempt.number().get(),
             method: self.method.as_str().to_owned(),
-            path: self.path,
+            path: std::mem::take(&mut self.path),
             status,
             grpc_status,
             ms: ms(self.begun.elapsed()),
@@ -98,6 +101,15 @@ impl Entry {
             error,
         };
         self.log.write(line);
+    }
+}
+
+/// Its client has gone, or its time was over.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if !self.is_written {
+            self.write(0, &HeaderMap::new(), "nobody waited for the answer any more".to_owned());
+        }
     }
 }
 
@@ -120,7 +132,7 @@ impl OpenEntry {
     }
 
     fn write(&mut self, trailers: &HeaderMap, error: String) {
-        if let Some(entry) = self.entry.take() {
+        if let Some(mut entry) = self.entry.take() {
             entry.write(self.status, trailers, error);
         }
     }
@@ -173,5 +185,13 @@ impl Said {
         }
     }
 }
+
+/// A stranger's path may be as long as a head, and a reader that is slow has many lines waiting.
+fn shortened(path: &str) -> &str {
+    &path[..path.floor_char_boundary(PATH_MAX)]
+}
+
+/// As much of a path as is told.
+const PATH_MAX: usize = 4096;
 
 const GRPC_STATUS: &str = "grpc-status";

@@ -105,6 +105,34 @@ async fn each_attempt_is_a_line_with_what_its_answer_says() {
 }
 
 #[tokio::test]
+async fn an_attempt_that_nobody_waits_for_any_more_is_a_line_too() {
+    let stub = lines(|mut line| async move {
+        line.request().await;
+        line.stays().await;
+    })
+    .await;
+    let timed = ", retry: {attempts: 1, per-try-timeout: 50ms}";
+    let proxy = between(stub.address, &[stub.address], timed).await;
+    let mut log = follow(&proxy, "").await;
+    let mut client = Line::to(proxy.outbound()).await;
+    client.say(format!("GET /{} HTTP/1.1\r\nhost: peer\r\n\r\n", "a".repeat(40_000))).await;
+    assert_eq!(client.head().await.unwrap().status(), 504);
+    let line = log.next().await;
+    for (field, value) in [
+        ("attempt", Value::from(1)),
+        ("status", 0.into()),
+        ("instance", stub.address.to_string().into()),
+        ("error", "nobody waited for the answer any more".into()),
+    ] {
+        assert_eq!(line[field], value, "{field} of {line}");
+    }
+    let ms = line["ms"].as_u64().unwrap();
+    assert!((50..10_000).contains(&ms), "{ms}");
+    // A path as long as a head would fill what is kept for readers.
+    assert_eq!(line["path"].as_str().unwrap().len(), 4096);
+}
+
+#[tokio::test]
 async fn what_grpc_says_in_trailers_is_in_the_line() {
     let stub = streams(|mut stream| async move {
         let seen = stream.request().await.expect("a request");
