@@ -5,11 +5,10 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, ORIGIN};
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -68,7 +67,7 @@ impl Admin {
     }
 
     fn ready(&self) -> Answer {
-        if self.state.ready.load(Ordering::Relaxed) {
+        if self.state.is_ready() {
             answer(StatusCode::OK, TEXT, "ready\n".to_owned())
         } else {
             problem(StatusCode::SERVICE_UNAVAILABLE, "the proxy is draining")
@@ -91,6 +90,18 @@ impl Admin {
         };
         let mut answer = Response::new(AdminBody::Lines(Box::new(lines)));
         answer.headers_mut().insert(CONTENT_TYPE, LINES);
+        answer
+    }
+
+    /// Begins to end, as before a signal that comes only when the application has ended.
+    fn drain(&self, request: &Request<Incoming>) -> Answer {
+        // What a page in somebody's browser sends to this port has this field.
+        if request.headers().contains_key(ORIGIN) {
+            return problem(StatusCode::FORBIDDEN, "a page in a browser begins no drain");
+        }
+        self.state.end();
+        let mut answer = json(&Drains { ready: self.state.is_ready() });
+        *answer.status_mut() = StatusCode::ACCEPTED;
         answer
     }
 
@@ -128,7 +139,7 @@ impl Admin {
 
 /// What there is, for whoever has come to the wrong place.
 const PLACES: &str = "/metrics, /livez, /readyz, /version, /openapi.json, and /api/v1/edges, now, \
-                      orders, tail, switch and switches";
+                      orders, tail, switch, switches and drain";
 
 impl Front for Admin {
     type Body = AdminBody;
@@ -148,6 +159,7 @@ impl Front for Admin {
                 whole(self.service.clone().call(request).await?).await
             }
             "/api/v1/switches" if *request.method() == Method::POST => self.switch(request).await,
+            "/api/v1/drain" if *request.method() == Method::POST => self.drain(&request),
             "/livez" if is_get => answer(StatusCode::OK, TEXT, "alive\n".to_owned()),
             "/readyz" if is_get => self.ready(),
             "/metrics" if is_get => self.metrics(),
@@ -156,7 +168,9 @@ impl Front for Admin {
                 self.tail(request.uri().query().unwrap_or_default())
             }
             "/version" if is_get => json(&Version { version: env!("CARGO_PKG_VERSION") }),
-            "/api/v1/switches" => problem(StatusCode::METHOD_NOT_ALLOWED, "allowed is POST"),
+            "/api/v1/switches" | "/api/v1/drain" => {
+                problem(StatusCode::METHOD_NOT_ALLOWED, "allowed is POST")
+            }
             "/livez" | "/readyz" | "/metrics" | "/api/v1/edges" | "/api/v1/tail" | "/version" => {
                 problem(StatusCode::METHOD_NOT_ALLOWED, "allowed is GET")
             }
@@ -245,6 +259,11 @@ impl From<EdgeView> for Edge {
 #[derive(Serialize)]
 struct Version {
     version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Drains {
+    ready: bool,
 }
 
 /// RFC 9457.

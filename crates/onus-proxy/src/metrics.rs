@@ -161,7 +161,7 @@ impl Families {
                 "Readers of the access log while it happens.",
                 state.log.readers() as u64,
             ),
-            ("onus_proxy_ready", "1 until the proxy is told to end.", read(&state.ready)),
+            ("onus_proxy_ready", "1 until the proxy is told to end.", u64::from(state.is_ready())),
             (
                 "onus_proxy_config_refused",
                 "1 while the configuration in force is not the one in the file.",

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -52,8 +52,10 @@ pub(crate) struct State {
     pub(crate) inbound: Arc<ListenerCounts>,
     pub(crate) outbound: Arc<ListenerCounts>,
     pub(crate) tunnels: Busy,
-    /// Whether it takes part in serving, as far as others should know.
-    pub(crate) ready: AtomicBool,
+    /// How far the inbound side has come to its end.
+    stage: watch::Sender<Stage>,
+    /// When the inbound side ends, or has ended, to accept others; unset while nobody has told it to.
+    ends: OnceLock<Instant>,
     pub(crate) reloads: AtomicU64,
     pub(crate) reloads_refused: AtomicU64,
     /// Whether the last configuration was refused.
@@ -148,7 +150,8 @@ impl Proxy {
             inbound: Arc::default(),
             outbound: Arc::default(),
             tunnels: Busy::default(),
-            ready: AtomicBool::new(true),
+            stage: watch::Sender::new(Stage::Serving),
+            ends: OnceLock::new(),
             reloads: AtomicU64::new(0),
             reloads_refused: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
@@ -158,9 +161,9 @@ impl Proxy {
         let mut proxy = Self {
             state: state.clone(),
             addresses,
-            inbound: Listeners::new(),
-            outbound: Listeners::new(),
-            others: Listeners::new(),
+            inbound: Listeners::new(state.stage.clone()),
+            outbound: Listeners::new(watch::Sender::new(Stage::Serving)),
+            others: Listeners::new(watch::Sender::new(Stage::Serving)),
             reporter,
         };
         let [forwarding, outbound_forwarding] = config.forwarding();
@@ -253,28 +256,50 @@ impl Proxy {
     /// gone or has made none for a second; all of it within the limit. Then it reports the last
     /// counts, which takes 5 s at most. Whether nothing had to be cut off.
     pub async fn drain(mut self) -> bool {
-        let config = self.state.config.load_full();
-        let &DrainFile { delay: Span(delay), idle: Span(idle), limit: Span(limit) } =
-            config.drain();
-        self.state.ready.store(false, Ordering::Relaxed);
-        let latest = Instant::now() + delay + limit;
-        sleep_until(Instant::now() + delay).await;
         let state = self.state.clone();
-        let ends = async {
+        // Somebody may have begun with it before.
+        let ends = state.end().max(Instant::now());
+        let config = state.config.load_full();
+        let &DrainFile { idle: Span(idle), limit: Span(limit), .. } = config.drain();
+        let drained = async {
             // Only the inbound side tells its clients that it ends: the application still calls.
-            self.inbound.drain(idle).await;
+            self.inbound.ended().await;
             state.tunnels.idle().await;
             tokio::select! {
                 () = gone(&config.app) => {}
                 () = state.outbound.requests.quiet(QUIET) => {}
             }
-            self.outbound.drain(idle).await;
+            self.outbound.stage.send_replace(Stage::Draining { idle });
+            self.outbound.ended().await;
         };
-        let all = timeout_at(latest, ends).await.is_ok();
+        let all = timeout_at(ends + limit, drained).await.is_ok();
         if let Some(reporter) = self.reporter.take() {
             reporter.finish().await;
         }
         all
+    }
+}
+
+impl State {
+    /// Whether it takes part in serving, as far as others should know.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ends.get().is_none()
+    }
+
+    /// Says from now on that it is not ready, and lets the inbound side end after the delay of the
+    /// configuration; whoever asks for it again changes nothing. When that side ends.
+    pub(crate) fn end(&self) -> Instant {
+        *self.ends.get_or_init(|| {
+            let config = self.config.load();
+            let &DrainFile { delay: Span(delay), idle: Span(idle), .. } = config.drain();
+            let (ends, stage) = (Instant::now() + delay, self.stage.clone());
+            tokio::spawn(async move {
+                sleep_until(ends).await;
+                stage.send_replace(Stage::Draining { idle });
+            });
+            tracing::info!("onus: the proxy drains");
+            ends
+        })
     }
 }
 
@@ -285,8 +310,8 @@ impl fmt::Debug for Proxy {
 }
 
 impl Listeners {
-    fn new() -> Self {
-        Self { stage: watch::Sender::new(Stage::Serving), tasks: JoinSet::new() }
+    fn new(stage: watch::Sender<Stage>) -> Self {
+        Self { stage, tasks: JoinSet::new() }
     }
 
     fn serve<F: Front>(
@@ -300,9 +325,8 @@ impl Listeners {
         self.tasks.spawn(listener::serve(socket, front, server, counts, stage));
     }
 
-    /// Ready when all connections have ended.
-    async fn drain(&mut self, idle: Duration) {
-        self.stage.send_replace(Stage::Draining { idle });
+    /// Ready when all listeners and their connections have ended.
+    async fn ended(&mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
 }

@@ -59,7 +59,6 @@ pub async fn run(
             reload(&proxy, &file.path, text, overrides);
         }
     }
-    tracing::info!("onus: the proxy drains");
     tokio::select! {
         all = proxy.drain() => if !all {
             tracing::warn!("onus: the drain limit has passed, and what was under way is cut off");

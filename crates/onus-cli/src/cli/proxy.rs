@@ -112,11 +112,40 @@ pub(crate) enum MadeBy {
 /// Requests come through its inbound listener to the application, calls of the application go
 /// through its outbound listener to their callees.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Example:\n\n    onus proxy --config onus.yaml")]
+#[command(
+    after_long_help = "Example:\n\n    onus proxy --config onus.yaml",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct ProxyOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<ProxyCommand>,
+
     /// The configuration
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) config: PathBuf,
+    #[arg(short, long, value_name = "FILE", required = true)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// What is asked of a sidecar that runs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProxyCommand {
+    Drain(DrainOptions),
+}
+
+/// Begin the drain of a sidecar before it is told to end, as from a preStop hook
+///
+/// It is not ready from then on, and after `drain.delay` its clients are told that it ends. Calls of
+/// the application are served until the signal, as before it. Asked again, nothing changes.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Example:\n\n    onus proxy drain 127.0.0.1:7470")]
+pub(crate) struct DrainOptions {
+    /// The admin address of the sidecar
+    #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:7470")]
+    pub(crate) sidecar: String,
+
+    /// The token in its admin.token-file; from the same machine none is needed
+    #[arg(long, value_name = "TOKEN", env = "ONUS_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
 }
 
 /// Show each attempt that sidecars make, while it happens

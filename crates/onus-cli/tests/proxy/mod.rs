@@ -169,6 +169,25 @@ fn a_file_that_cannot_be_read_to_its_end_holds_up_no_end() {
 }
 
 #[test]
+fn a_hook_begins_the_drain_and_the_signal_ends_it() {
+    let file = File::new("hook", &yaml(""));
+    let mut proxy = Running::start(&file);
+    let admin = Running::listens(&proxy.says("the proxy listens"), "admin");
+    for _ in 0..2 {
+        let (code, stdout, stderr) = output(&["proxy", "drain", &admin.to_string()]);
+        assert_eq!((code, &*stdout), (Some(0), ""), "{stderr}");
+    }
+    proxy.says("the proxy drains");
+    assert!(get(admin, "/readyz").starts_with("HTTP/1.1 503"));
+    assert!(proxy.child.try_wait().unwrap().is_none(), "it waits for the signal");
+    proxy.signal(Signal::TERM);
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+    let (code, _, stderr) = output(&["proxy", "drain", &admin.to_string()]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.starts_with(&format!("error: failed to ask http://{admin}: ")), "{stderr}");
+}
+
+#[test]
 fn what_keeps_it_from_starting_is_told_in_a_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
@@ -195,7 +214,8 @@ fn what_keeps_it_from_starting_is_told_in_a_line() {
         ),
         (
             no_file.0.to_str().unwrap(),
-            "error: failed to use the configuration: inbound.tls: read /nowhere/tls.crt: ".into(),
+            "error: failed to use the configuration: inbound.tls: read /nowhere/tls.crt: "
+                .into(),
         ),
         (
             no_certificate.0.to_str().unwrap(),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onus_proxy::Proxy;
+use onus_proxy::{ConfigFile, Proxy, ProxyConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::admin::get;
+use super::admin::{ask, get, other_address};
 use crate::cast::{Line, Stub, between, lines, proxy};
 
 #[tokio::test]
@@ -117,13 +117,16 @@ async fn ending(drain: &str) -> (Stub, Proxy) {
         }
     })
     .await;
-    let yaml = format!(
+    let proxy = proxy(&yaml(&app, drain)).await;
+    (app, proxy)
+}
+
+fn yaml(app: &Stub, drain: &str) -> String {
+    format!(
         "service: checkout\ninbound: {{listen: \"127.0.0.1:0\", protocol: http1, app: \"{}\"}}\n\
          outbound: {{listen: \"127.0.0.1:0\"}}\nadmin: {{listen: \"127.0.0.1:0\"}}\ndrain: {{{drain}}}\n",
         app.address
-    );
-    let proxy = proxy(&yaml).await;
-    (app, proxy)
+    )
 }
 
 /// A connection that had a request, and has none.
@@ -256,4 +259,79 @@ async fn a_client_of_http2_is_told_before_its_last_stream_is_named() {
     assert_eq!(client.goaway().await, 3);
     assert!(client.next(HEADERS).await.is_none());
     assert!(drained.await.unwrap(), "nothing was cut off");
+}
+
+const DRAIN: &str = "POST /api/v1/drain HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n";
+
+#[tokio::test]
+async fn a_hook_begins_the_drain_and_the_application_goes_on_until_the_signal() {
+    // S93 S94
+    let (app, proxy) = ending("idle: 60s, limit: 60s").await;
+    let (inbound, outbound, admin) = (proxy.inbound(), proxy.outbound(), proxy.admin());
+    let mut used = used(&proxy).await;
+    // A hook may be run again.
+    for _ in 0..2 {
+        assert_eq!(ask(admin, DRAIN).await.0, 202);
+    }
+    assert_eq!(get(admin, "/readyz").await.0, 503);
+    assert!(get(admin, "/metrics").await.2.contains("onus_proxy_ready 0.0\n"));
+    let closes = async {
+        while TcpStream::connect(inbound).await.is_ok() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), closes).await.expect("nobody is accepted any more");
+    used.say(REQUEST).await;
+    let head = used.head().await.expect("an answer");
+    assert_eq!((head.status(), &head.headers["connection"]), (200, &"close".parse().unwrap()));
+    used.gone().await;
+    // However long it calls nobody meanwhile, the application may still call.
+    let mut call = Line::to(outbound).await;
+    call.say("GET / HTTP/1.1\r\nhost: nobody\r\n\r\n").await;
+    let head = call.head().await.expect("an answer");
+    assert_eq!((head.status(), head.headers.get("connection")), (404, None));
+    drop((app, call));
+    assert!(drains(proxy).await, "nothing was cut off");
+}
+
+#[tokio::test]
+async fn a_delay_that_a_hook_began_is_not_begun_again_by_the_signal() {
+    let (app, proxy) = ending("delay: 50ms, idle: 1ms, limit: 60s").await;
+    assert_eq!(ask(proxy.admin(), DRAIN).await.0, 202);
+    // Callers are still on their way.
+    assert_eq!(get(proxy.admin(), "/readyz").await.0, 503);
+    let mut late = used(&proxy).await;
+    late.gone().await;
+    let longer = ConfigFile::parse(&yaml(&app, "delay: 1h, limit: 60s")).unwrap();
+    proxy.reload(&ProxyConfig::new(longer).unwrap()).unwrap();
+    assert!(drains(proxy).await, "nothing was cut off");
+}
+
+#[tokio::test]
+async fn strangers_begin_no_drain() {
+    let (_app, proxy) = ending("").await;
+    let admin = proxy.admin();
+    let page = DRAIN.replace("host: a", "host: a\r\norigin: http://page.example");
+    for (request, status, says) in [
+        (page, 403, "page"),
+        (DRAIN.replace("POST", "GET"), 405, "allowed is POST"),
+        (DRAIN.replace("POST", "PUT"), 405, "allowed is POST"),
+    ] {
+        let (got, _, text) = ask(admin, &request).await;
+        assert_eq!(got, status, "{request} {text}");
+        assert!(text.contains(says), "{request} {text}");
+    }
+    assert_eq!(get(admin, "/readyz").await.0, 200);
+    let Some(other) = other_address() else {
+        println!("skipped: strangers_begin_no_drain needs a network for its second half");
+        return;
+    };
+    let proxy = crate::cast::proxy(
+        "service: a\ninbound: {listen: \"127.0.0.1:0\", app: \"127.0.0.1:1\"}\n\
+         outbound: {listen: \"127.0.0.1:0\"}\nadmin: {listen: \"0.0.0.0:0\"}\n",
+    )
+    .await;
+    let there = std::net::SocketAddr::new(other, proxy.admin().port());
+    assert_eq!(ask(there, DRAIN).await.0, 403);
+    assert_eq!(get(there, "/readyz").await.0, 200);
 }
