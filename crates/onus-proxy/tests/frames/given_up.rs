@@ -50,6 +50,88 @@ async fn a_client_that_goes_away_takes_its_request_with_it() {
 }
 
 #[tokio::test]
+async fn calls_of_no_request_that_their_client_breaks_off_have_no_outcome() {
+    // [drop-4] [drop-6] S49
+    const CHUNKS: &str =
+        "PUT / HTTP/1.1\r\nhost: peer\r\ntransfer-encoding: chunked\r\n\r\n9\r\nsome";
+    let http2 = |flags: u8, rest: &[u8]| {
+        let headers = [&[0, 0, 9, 1, flags, 0, 0, 0, 1][..], b"\x83\x86\x84\x41\x04peer"].concat();
+        [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &[0, 0, 0, 4, 0, 0, 0, 0, 0][..], &headers, rest]
+            .concat()
+    };
+    const END: u8 = 5;
+    const OPEN: u8 = 4;
+    const DATA: &[u8] = b"\0\0\x04\0\0\0\0\0\x01some";
+    const RESET: &[u8] = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x08";
+    for (told, resets) in [
+        (b"GET / HTTP/1.1\r\nhost: peer\r\n\r\n".to_vec(), false),
+        (b"GET / HTTP/1.1\r\nhost: peer\r\n\r\n".to_vec(), true),
+        (CUT_UPLOAD.as_bytes().to_vec(), false),
+        (CUT_UPLOAD.as_bytes().to_vec(), true),
+        (CHUNKS.as_bytes().to_vec(), false),
+        (CHUNKS.as_bytes().to_vec(), true),
+        (http2(END, b""), false),
+        (http2(OPEN, DATA), false),
+        (http2(OPEN, DATA), true),
+        (http2(OPEN, &[DATA, RESET].concat()), false),
+        (http2(END, RESET), false),
+    ] {
+        for protocol in ["http1", "http2"] {
+            let got = broken_off(&told, resets, protocol).await;
+            let told = String::from_utf8_lossy(&told);
+            assert_eq!(got, [0, 0, 1], "{protocol} {told:?} {resets}");
+        }
+    }
+}
+
+/// How many calls ended ok, as an error or without an outcome where a client says this and goes.
+async fn broken_off(told: &[u8], resets: bool, protocol: &str) -> [u64; 3] {
+    let stub = match protocol {
+        "http1" => {
+            lines(|mut line| async move {
+                line.head().await;
+                line.gone().await;
+            })
+            .await
+        }
+        _ => {
+            streams(|mut stream| async move {
+                stream.gone().await;
+            })
+            .await
+        }
+    };
+    let proxy =
+        between(stub.address, &[stub.address], &format!(", protocol: {protocol}, {TWICE}")).await;
+    let mut line = Line::to(proxy.outbound()).await;
+    line.say(told).await;
+    while stub.connections() == 0 {
+        tokio::task::yield_now().await;
+    }
+    match resets {
+        true => line.reset(),
+        false => drop(line),
+    }
+    let counted = async {
+        loop {
+            let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
+            let of = |outcome: &str| -> u64 {
+                let outcome = format!("outcome=\"{outcome}\"");
+                let lines = metrics.lines().filter(|line| line.starts_with("onus_calls_total{"));
+                let values = lines.filter(|line| line.contains(&outcome));
+                values.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
+            };
+            let counts = ["ok", "error", "abandoned"].map(of);
+            if counts.iter().sum::<u64>() > 0 {
+                return counts;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(10), counted).await.expect("it is counted")
+}
+
+#[tokio::test]
 async fn streams_that_are_given_up_cost_their_neighbours_nothing() {
     // S21
     let stub = streams(|mut stream| async move {

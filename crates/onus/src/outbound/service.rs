@@ -67,7 +67,9 @@ where
             return OutboundFuture::out_of_time(Call::new(clock, classify, outbound, kind));
         }
         if !outbound.may_retry() {
-            let digest = if outbound.is_tied() { digest_of(request.body(), limit) } else { None };
+            // A call of no request has no repeats; whether its body broke counts for it too.
+            let limit = if outbound.is_tied() { limit } else { 0 };
+            let digest = digest_of(request.body(), limit);
             outbound.attempt_started(request.headers_mut(), now);
             let once = |body| ReplayBody::once(body, Attempt::FIRST, digest.clone());
             let future = self.inner.call(request.map(once));
