@@ -214,12 +214,12 @@ fn what_keeps_it_from_starting_is_told_in_a_line() {
         ),
         (
             no_file.0.to_str().unwrap(),
-            "error: failed to use the configuration: inbound.tls: read /nowhere/tls.crt: "
+            "error: failed to use the configuration: inbound.tls (line 2): read /nowhere/tls.crt: "
                 .into(),
         ),
         (
             no_certificate.0.to_str().unwrap(),
-            "error: failed to use the configuration: inbound.tls: ".into(),
+            "error: failed to use the configuration: inbound.tls (line 2): ".into(),
         ),
         ("/nowhere/onus.yaml", "error: failed to read /nowhere/onus.yaml: ".into()),
     ] {
@@ -246,7 +246,7 @@ fn configurations_are_checked_shown_and_explained() {
     let never =
         File::new("never", &yaml("callees: {b: {address: \"b:80\", retry: {attempts: 11}}}\n"));
     let (_, _, stderr) = output(&["config", "validate", never.0.to_str().unwrap()]);
-    let told = "retry policy for b: attempts is 11; allowed is 1 to 10\n";
+    let told = "retry policy for b: attempts is 11; allowed is 1 to 10 (line 5)\n";
     assert_eq!(stderr, format!("error: failed to use the configuration: {told}"));
     let (code, shown, _) = output(&["config", "show", good]);
     assert!(code == Some(0) && shown.contains("header-timeout: 10s"), "{shown}");

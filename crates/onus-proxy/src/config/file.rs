@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::analysis::AnalysisFile;
 use super::one_or_many::OneOrMany;
+use super::places::Places;
 use super::words::{Errors, ModeWord, Size, Span};
 
 /// The configuration of a proxy.
@@ -61,6 +62,10 @@ pub struct ConfigFile {
     /// Threads that serve; one is enough for most sidecars.
     #[serde(default = "one")]
     pub workers: usize,
+    /// Where they come from.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(super) places: Places,
 }
 
 /// Requests of others to the application.

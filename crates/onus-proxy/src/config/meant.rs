@@ -64,6 +64,11 @@ impl ProxyConfig {
     ///
     /// The first value that cannot be meant.
     pub fn new(file: ConfigFile) -> Result<Self, ProxyConfigError> {
+        let places = file.places.clone();
+        Self::of(file).map_err(|error| error.at(&places))
+    }
+
+    fn of(file: ConfigFile) -> Result<Self, ProxyConfigError> {
         let app = target("inbound.app", std::slice::from_ref(&file.inbound.app))?;
         let app_protocol = protocol(file.inbound.protocol);
         let ids = file.correlation.ids.iter().map(|name| header("correlation.ids", name));

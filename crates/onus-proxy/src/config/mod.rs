@@ -7,10 +7,12 @@ mod file;
 mod meant;
 mod one_or_many;
 mod overrides;
+mod places;
 mod words;
 
-use std::io;
+use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use onus::ConfigError;
 use onus::report::ReportError;
@@ -27,6 +29,7 @@ pub(crate) use self::meant::CalleeConfig;
 pub use self::meant::ProxyConfig;
 pub use self::one_or_many::OneOrMany;
 pub use self::overrides::Overrides;
+use self::places::Places;
 pub use self::words::{Errors, ModeWord, Size, Span};
 
 /// A configuration that cannot be used.
@@ -102,6 +105,29 @@ pub enum ProxyConfigError {
     /// The agent refuses a value; its text has its cause in it.
     #[error("use the configuration: {0}")]
     Refused(ConfigError),
+    /// Any of these, and where the setting comes from.
+    #[error(transparent)]
+    At(Placed),
+}
+
+/// An error in a setting, and where that comes from.
+#[derive(Debug)]
+pub struct Placed {
+    /// A line of the file, or a variable.
+    place: String,
+    error: Box<ProxyConfigError>,
+}
+
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.error, self.place)
+    }
+}
+
+impl Error for Placed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
 }
 
 impl From<ConfigError> for ProxyConfigError {
@@ -115,6 +141,41 @@ impl ProxyConfigError {
     fn malformed(error: &serde_saphyr::Error) -> Self {
         let text = error.to_string();
         Self::Malformed(text.strip_prefix("error: ").unwrap_or(&text).to_owned())
+    }
+
+    /// With where its setting comes from, if that is known.
+    fn at(self, places: &Places) -> Self {
+        let place = self.field().and_then(|field| places.find(&field).map(str::to_owned));
+        match place {
+            Some(place) => Self::At(Placed { place, error: Box::new(self) }),
+            None => self,
+        }
+    }
+
+    /// The setting that is wrong, by its path in the file.
+    fn field(&self) -> Option<String> {
+        let of = |callee: &str, what: &str| format!("callees.{callee}.{what}");
+        Some(match self {
+            Self::Value { field, .. } | Self::Tls { field, .. } => field.clone(),
+            Self::NamedFile { field, .. } | Self::Analysis { field, .. } => (*field).to_owned(),
+            Self::Refused(ConfigError::Service(_)) => "service".to_owned(),
+            Self::Refused(ConfigError::Callee(callee)) => format!("callees.{callee}"),
+            Self::Refused(ConfigError::Policy { edge, .. }) => of(edge, "retry"),
+            Self::Refused(ConfigError::Twice { edge, .. }) => format!("callees.{edge}"),
+            Self::Refused(ConfigError::Stacked { callee }) => of(callee, "retry"),
+            Self::Refused(ConfigError::Declared { callee, .. }) => of(callee, "retries"),
+            Self::Refused(ConfigError::Procedure { callee, procedure }) => {
+                of(callee, &format!("procedures.{procedure}"))
+            }
+            Self::Refused(ConfigError::Alias(_)) => "claim-alias".to_owned(),
+            Self::Refused(ConfigError::Share { .. }) => "mode".to_owned(),
+            Self::Unreadable { .. }
+            | Self::Malformed(_)
+            | Self::Variable { .. }
+            | Self::NeedsRestart { .. }
+            | Self::Refused(ConfigError::NeedsRestart { .. } | ConfigError::Limit { .. })
+            | Self::At(_) => return None,
+        })
     }
 
     /// The parser does not know where its text comes from.
@@ -175,7 +236,10 @@ impl ConfigFile {
     ///
     /// A line that cannot be meant.
     pub fn parse(text: &str) -> Result<Self, ProxyConfigError> {
-        serde_saphyr::from_str(text).map_err(|error| ProxyConfigError::malformed(&error))
+        let read = serde_saphyr::from_str(text);
+        let mut file: Self = read.map_err(|error| ProxyConfigError::malformed(&error))?;
+        file.places = Places::of(text);
+        Ok(file)
     }
 
     /// The file with every default, in YAML.

@@ -78,7 +78,12 @@ impl Overrides {
             }
             serde_json::from_value::<ConfigFile>(whole)
         };
-        without(None).map_err(|error| {
+        let all = without(None).map(|mut all| {
+            all.places = file.places;
+            self.said.iter().for_each(|(path, said)| all.places.of_variable(path, &said.name));
+            all
+        });
+        all.map_err(|error| {
             let why = error.to_string();
             let culprit = self.said.iter().find(|(path, _)| without(Some(path)).is_ok());
             match culprit.or_else(|| self.said.first_key_value()) {

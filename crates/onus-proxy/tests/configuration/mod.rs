@@ -110,6 +110,25 @@ fn a_mistake_is_shown_where_it_is() {
 }
 
 #[test]
+fn what_makes_no_sense_is_told_with_its_line() {
+    let callee = "service: a\ncallees:\n  shop/b.c:\n    address: b:80\n";
+    for (yaml, says) in [
+        ("service: a\n\nworkers: 0\n".to_owned(), "workers is \"0\"; allowed is 1 to 256 (line 3)"),
+        ("service: a\nlimits:\n  requests: 0\n".to_owned(), "allowed is 1 to 1000000 (line 3)"),
+        (format!("{callee}    retry:\n      attempts: 0\n"), "allowed is 1 to 10 (line 5)"),
+        (
+            format!("{callee}    procedures:\n      POST: {{attempts: 0}}\n"),
+            "attempts is 0; allowed is 1 to 10 (line 3)",
+        ),
+        (format!("{callee}    retries:\n      made-by: below\n"), "as `like` (line 5)"),
+        (format!("{callee}    tls: {{ca: /nowhere}}\n"), "shop/b.c.tls (line 5): read /nowhere"),
+    ] {
+        let said = refused(&yaml);
+        assert!(said.contains(says), "{says}\nis not in\n{said}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_named_with_what_would() {
     let with = |callee: &str| format!("service: a\ncallees: {{b: {{{callee}}}}}");
     let at = "address: \"b:80\", ";
@@ -170,20 +189,20 @@ fn what_makes_no_sense_is_named_with_what_would() {
         ),
         (
             analysis("token-file: /nowhere/token"),
-            "analysis.token-file is /nowhere/token, which cannot be read: No such file",
+            "analysis.token-file is /nowhere/token, which cannot be read (line 2): No such file",
         ),
         (
             analysis("token-file: /dev/null"),
             "analysis.token-file is \"/dev/null\"; allowed is a file with a token of printable ASCII",
         ),
-        (analysis("ca: /nowhere/ca"), "analysis.ca: /nowhere/ca: "),
+        (analysis("ca: /nowhere/ca"), "analysis.ca (line 2): /nowhere/ca: "),
         (
             analysis("certificate: /nowhere/crt"),
             "analysis.key is missing; allowed is a certificate and its key, or none of them",
         ),
         (
             analysis("certificate: /nowhere/crt, key: /nowhere/key"),
-            "analysis.certificate: /nowhere/crt",
+            "analysis.certificate (line 2): /nowhere/crt",
         ),
         (analysis("interval: 100ms"), "analysis.interval is \"100ms\"; allowed is 1s to 5m"),
         (analysis("staleness: 0s"), "analysis.staleness is \"0ms\"; allowed is 1s to 720h"),

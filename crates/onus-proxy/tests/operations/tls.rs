@@ -174,9 +174,9 @@ async fn a_certificate_that_cannot_be_used_is_named() {
         )
     };
     for (certificate, key, says) in [
-        ("none.pem", "b.test.key", "inbound.tls: read "),
-        ("b.test.key", "b.test.key", "inbound.tls: find a certificate in PEM in "),
-        ("b.test.pem", "b.test.pem", "inbound.tls: find a private key in PEM in "),
+        ("none.pem", "b.test.key", "inbound.tls (line 2): read "),
+        ("b.test.key", "b.test.key", "inbound.tls (line 2): find a certificate in PEM in "),
+        ("b.test.pem", "b.test.pem", "inbound.tls (line 2): find a private key in PEM in "),
     ] {
         let file = onus_proxy::ConfigFile::parse(&yaml(certificate, key)).unwrap();
         let error = onus_proxy::ProxyConfig::new(file).unwrap_err();
