@@ -195,13 +195,14 @@ where
         let first = again(&head, tape.as_ref(), Attempt::FIRST);
         let first = first.unwrap_or_else(|| unreplayable(&head));
         let lease = stream(endpoint).await?;
-        let error = match send_on_stream(endpoint, lease, first).await {
+        let lost = match send_on_stream(endpoint, lease, first).await {
             Ok(response) => return Ok(response),
-            Err(Lost { error, unprocessed: true }) if self.may_resend(trail) => error,
-            Err(Lost { error, .. }) => return Err(error),
+            Err(lost) => lost,
         };
-        let Some(second) = again(&head, tape.as_ref(), Attempt::FIRST.next()) else {
-            return Err(error);
+        let second = || again(&head, tape.as_ref(), Attempt::FIRST.next());
+        let second = if lost.unprocessed { second() } else { None };
+        let Some(second) = second.filter(|_| self.may_resend(trail)) else {
+            return Err(lost.error);
         };
         let elsewhere = async {
             // Who refuses a stream is full, or goes away.

@@ -8,6 +8,7 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use crate::cast::{Client, Line, TWICE, between, frames, lines, streams_with};
+use crate::operations::admin::get;
 
 /// A call to a stub that refuses so many streams: its status, and how many streams there were.
 async fn refused(method: &str, refusals: usize, more: &str) -> (u16, usize) {
@@ -52,6 +53,22 @@ async fn a_refused_stream_is_opened_again_once_whatever_the_method() {
         let got = refused(method, refusals, &format!("{comma}{more}")).await;
         assert_eq!(got, expected, "{method} {refusals} {more}");
     }
+}
+
+#[tokio::test]
+async fn a_body_that_is_gone_is_not_sent_again_and_not_counted_as_if_it_were() {
+    let stub = streams_with(h2::server::Builder::new(), |mut stream| async move {
+        // More than is kept.
+        stream.bytes(100_000).await;
+        stream.reset(Reason::REFUSED_STREAM);
+    })
+    .await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let client = Client::to(proxy.outbound()).await;
+    let answer = client.send("POST", "/", &"x".repeat(100_000), &[]).await.expect("an answer");
+    assert_eq!(answer.status(), 502);
+    let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
+    assert!(metrics.contains("onus_proxy_resends_total{callee=\"peer\"} 0\n"), "{metrics}");
 }
 
 #[tokio::test]
