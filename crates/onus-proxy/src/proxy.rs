@@ -1,6 +1,7 @@
 //! A proxy from its start to its end.
 
 use std::fmt;
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -347,18 +348,23 @@ async fn follow_certificates(state: Arc<State>, tls: Option<Arc<ServerTls>>) {
     }
 }
 
-/// Ready when the application does not listen any more: it makes no further calls.
+/// Ready when the application does not listen any more: it makes no further calls. Never where it did
+/// not listen before: it may be one that only calls.
 async fn gone(app: &Target) {
-    loop {
-        let reached = match app {
-            Target::Addresses(addresses) => TcpStream::connect(&addresses[..]).await,
-            Target::Name { host, port } => TcpStream::connect((host.as_str(), *port)).await,
-        };
-        if reached.is_err() {
-            return;
-        }
+    if !listens(app).await {
+        return pending().await;
+    }
+    while listens(app).await {
         sleep(LOOK_AGAIN).await;
     }
+}
+
+async fn listens(app: &Target) -> bool {
+    let reached = match app {
+        Target::Addresses(addresses) => TcpStream::connect(&addresses[..]).await,
+        Target::Name { host, port } => TcpStream::connect((host.as_str(), *port)).await,
+    };
+    reached.is_ok()
 }
 
 /// Listens, so that a port that is taken is known before anything is served.

@@ -71,6 +71,44 @@ async fn what_is_under_way_is_answered_and_the_application_goes_on_calling() {
 }
 
 #[tokio::test]
+async fn an_application_that_listens_nowhere_goes_on_calling() {
+    // S94
+    let release = Arc::new(Notify::new());
+    let released = release.clone();
+    let callee = lines(move |mut line| {
+        let released = released.clone();
+        async move {
+            line.request().await;
+            released.notified().await;
+            line.say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let proxy = between(nobody, &[callee.address], "").await;
+    let (inbound, outbound) = (proxy.inbound(), proxy.outbound());
+    let mut call = Line::to(outbound).await;
+    call.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+    while callee.seen().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let drained = tokio::spawn(drains(proxy));
+    while TcpStream::connect(inbound).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    // One call after the other, each over a connection of its own.
+    for _ in 0..50 {
+        let mut next = Line::to(outbound).await;
+        next.say("GET / HTTP/1.1\r\nhost: nobody\r\n\r\n").await;
+        let head = next.head().await.expect("an answer");
+        assert_eq!((head.status(), head.headers.get("connection")), (404, None));
+    }
+    release.notify_one();
+    assert_eq!(call.head().await.expect("an answer").status(), 200);
+    assert!(drained.await.unwrap(), "nothing was cut off");
+}
+
+#[tokio::test]
 async fn a_sidecar_that_ends_alone_does_not_wait_for_its_limit() {
     let app = lines(|line| line.stays()).await;
     let proxy = between(app.address, &[app.address], "").await;
