@@ -24,14 +24,19 @@ pub(crate) struct Guard(Arc<State>);
 impl Busy {
     /// Something starts.
     pub(crate) fn start(&self) -> Guard {
-        self.0.count.fetch_add(1, Ordering::Relaxed);
-        Guard(self.0.clone())
+        self.count_up().1
     }
 
     /// Something starts, if there is less than `max` under way.
     pub(crate) fn try_start(&self, max: usize) -> Option<Guard> {
-        let guard = self.start();
-        (self.count() <= max).then_some(guard)
+        let (before, guard) = self.count_up();
+        (before < max).then_some(guard)
+    }
+
+    /// Also how much was under way before: two that start at once are not both beyond a limit.
+    fn count_up(&self) -> (usize, Guard) {
+        let before = self.0.count.fetch_add(1, Ordering::Relaxed);
+        (before, Guard(self.0.clone()))
     }
 
     /// How much is under way.
