@@ -22,7 +22,7 @@ use crate::hop;
 use crate::listener::Front;
 use crate::outbound::ONUS_CALLEE;
 use crate::passing::Passing;
-use crate::pool::PoolBody;
+use crate::pool::{Pool, PoolBody};
 use crate::proxy::State;
 use crate::request::refuse_ambiguous;
 
@@ -106,7 +106,8 @@ async fn ask(
         return Ok(OwnError::too_many().answer(grpc));
     }
     let passing = Passing::through(&mut request);
-    Ok(match state.app.clone().send(request, Attempt::FIRST, None).await {
+    let app = Pool::clone(&state.app.load());
+    Ok(match app.send(request, Attempt::FIRST, None).await {
         Ok(mut response) => {
             match passing.back(&mut response, &state.tunnels, &state.inbound.connections) {
                 Ok(()) => response.map(|body| AnswerBody::Callee { body }),

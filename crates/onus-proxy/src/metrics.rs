@@ -71,7 +71,7 @@ impl Families {
     }
 
     fn pools(&self, page: &mut Page<'_>) -> fmt::Result {
-        let mut views = vec![self.0.app.view()];
+        let mut views = vec![self.0.app.load().view()];
         views.extend(self.0.callees.load().views());
         let mut family = page.gauges(
             "onus_proxy_instances",

@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(crate) callees: ArcSwap<Callees>,
     /// Where calls of the application come in.
     calls: Arc<[SocketAddr]>,
-    pub(crate) app: Pool<Incoming>,
+    pub(crate) app: ArcSwap<Pool<Incoming>>,
     /// Header fields of a request.
     pub(crate) fields_max: usize,
     pub(crate) inbound: Arc<ListenerCounts>,
@@ -132,14 +132,9 @@ impl Proxy {
             admin: admin.1,
             callees: own.iter().map(|(name, (_, address))| (name.clone(), *address)).collect(),
         };
-        let limits = config.pool_limits();
         let calls: Arc<[_]> = addresses.of_calls().collect();
-        let all = addresses.of_calls().chain([addresses.inbound]).collect();
-        let dial = Dial { timeout: limits.connect, tls: None, own: all };
-        let (target, protocol) = (config.app.clone(), config.app_protocol);
         let log = AccessLog::new(onus.agent().service());
-        let replay = onus.replay_limits().clone();
-        let app = Pool::new("app", &log, target, protocol, dial, limits, replay);
+        let app = ArcSwap::from_pointee(application(config, &addresses, &onus, &log));
         let state = Arc::new(State {
             callees: ArcSwap::from_pointee(Callees::of(config, &onus, &calls, &log, None)?),
             calls,
@@ -238,6 +233,10 @@ impl Proxy {
         });
         self.refused(taken.is_err());
         state.callees.store(Arc::new(taken?));
+        if before.pool_limits() != config.pool_limits() {
+            let app = application(config, &self.addresses, &state.onus, &state.log);
+            state.app.store(Arc::new(app));
+        }
         state.config.store(Arc::new(config.clone()));
         tracing::info!("onus: another configuration is in force");
         Ok(())
@@ -330,6 +329,20 @@ impl Listeners {
     async fn ended(&mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
+}
+
+/// Connections to the application.
+fn application(
+    config: &ProxyConfig,
+    addresses: &Addresses,
+    onus: &Onus,
+    log: &Arc<AccessLog>,
+) -> Pool<Incoming> {
+    let limits = config.pool_limits();
+    let own = addresses.of_calls().chain([addresses.inbound]).collect();
+    let dial = Dial { timeout: limits.connect, tls: None, own };
+    let (target, protocol) = (config.app.clone(), config.app_protocol);
+    Pool::new("app", log, target, protocol, dial, limits, onus.replay_limits().clone())
 }
 
 /// Reads certificates anew whose files have changed, as long as the proxy runs.

@@ -1,6 +1,9 @@
 //! Another configuration while requests are under way.
 
+use std::time::Duration;
+
 use onus_proxy::{ConfigFile, ProxyConfig, ProxyConfigError};
+use tokio::time::timeout;
 
 use super::admin::get;
 use crate::cast::{Line, Stub, lines, proxy};
@@ -58,6 +61,26 @@ async fn callees_and_policies_follow_and_connections_last() {
     let (_, _, metrics) = get(proxy.admin(), "/metrics").await;
     assert!(metrics.contains("onus_proxy_reloads_total{result=\"taken\"} 12"), "{metrics}");
     assert!(metrics.contains("onus_proxy_config_refused 0.0"));
+}
+
+#[tokio::test]
+async fn bounds_of_connections_follow_to_the_application_as_to_callees() {
+    let app = lines(|line| line.stays()).await;
+    let before = yaml(&app, "");
+    let proxy = proxy(&before).await;
+    let one =
+        before.replace("callees:", "limits: {callee-connections: 1, callee-pending: 0}\ncallees:");
+    proxy.reload(&config(&one).unwrap()).unwrap();
+    let mut held = Line::to(proxy.inbound()).await;
+    held.say("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    while app.connections() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let second = timeout(Duration::from_secs(10), async {
+        let mut line = Line::to(proxy.inbound()).await;
+        call(&mut line, "a").await
+    });
+    assert_eq!(second.await.expect("it does not wait"), 503);
 }
 
 #[tokio::test]
