@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::header::CONNECTION;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{HttpService, service_fn};
@@ -26,6 +26,7 @@ use crate::activity::{Activity, Counted, Lapse, Serving};
 use crate::beside::{self, First};
 use crate::client_error::ClientError;
 use crate::flood::Frames;
+use crate::interim::{Interims, Interjecting};
 use crate::listener::{Front, ListenerCounts, Stage, drains};
 use crate::stream::{Watched, begins_with_http2};
 use crate::tls::ServerTls;
@@ -178,8 +179,10 @@ impl<F: Front> Client<F> {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let activity = Arc::new(Activity::default());
-        let io = TokioIo::new(Watched::new(stream, activity.clone(), None));
-        let service = service(&self.front, &self.counts, &activity);
+        let interims = Interims::new(self.limits().header_bytes, self.counts.interims.clone());
+        let stream = Watched::new(stream, activity.clone(), None);
+        let io = TokioIo::new(Interjecting::new(stream, interims.clone()));
+        let service = service(&self.front, &self.counts, &activity, Some(interims));
         let mut connection = pin!(self.server.http1.serve_connection(io, service).with_upgrades());
         if self.is_over(connection.as_mut(), &activity, Some(self.limits().header_timeout)).await {
             return;
@@ -195,7 +198,7 @@ impl<F: Front> Client<F> {
         let activity = Arc::new(Activity::default());
         let frames = Some(Frames::new(self.limits().idle_frames));
         let io = TokioIo::new(Watched::new(stream, activity.clone(), frames));
-        let service = service(&self.front, &self.counts, &activity);
+        let service = service(&self.front, &self.counts, &activity, None);
         let mut connection = pin!(self.server.http2.serve_connection(io, service));
         // It has its own bounds for heads that do not end, and pings that are no heads.
         if self.is_over(connection.as_mut(), &activity, None).await {
@@ -278,13 +281,21 @@ fn service<F: Front>(
     front: &F,
     counts: &Arc<ListenerCounts>,
     activity: &Arc<Activity>,
+    interims: Option<Arc<Interims>>,
 ) -> impl HttpService<Incoming, ResBody = Counted<F::Body>, Error = Infallible, Future: Send + 'static>
 + Send
 + use<F> {
     let (front, counts, activity) = (front.clone(), counts.clone(), activity.clone());
-    service_fn(move |request: Request<Incoming>| {
+    service_fn(move |mut request: Request<Incoming>| {
         let serving = activity.request(counts.requests.start());
-        Answering { answer: front.clone().answer(request), serving: Some(serving) }
+        // HTTP/1.0 has none.
+        let interims = match &interims {
+            Some(interims) if request.version() == Version::HTTP_11 => {
+                Some(interims.open(&mut request))
+            }
+            Some(_) | None => None,
+        };
+        Answering { answer: front.clone().answer(request), serving: Some(serving), interims }
     })
 }
 
@@ -297,6 +308,7 @@ pin_project! {
         #[pin]
         answer: F,
         serving: Option<Serving>,
+        interims: Option<Arc<Interims>>,
     }
 }
 
@@ -309,6 +321,9 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let Ok(mut answer) = ready!(this.answer.poll(cx));
+        if let Some(interims) = this.interims {
+            interims.end();
+        }
         // An upgrade says of its connection what it becomes.
         if this.serving.as_ref().is_some_and(Serving::is_last) {
             answer.headers_mut().entry(CONNECTION).or_insert(HeaderValue::from_static("close"));

@@ -20,6 +20,7 @@ pub mod fuzz;
 mod hop;
 mod hosts;
 mod inbound;
+mod interim;
 mod listener;
 mod metrics;
 mod outbound;

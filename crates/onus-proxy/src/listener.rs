@@ -20,6 +20,7 @@ use tokio::time::sleep;
 use crate::busy::Busy;
 use crate::client_error::ClientErrors;
 use crate::connection::{self, Server};
+use crate::interim::InterimCounts;
 
 /// What answers the requests of a listener.
 pub(crate) trait Front: Clone + Send + Sync + 'static {
@@ -54,6 +55,8 @@ pub(crate) struct ListenerCounts {
     pub(crate) handshakes_failed: AtomicU64,
     /// What clients did wrong.
     pub(crate) client_errors: ClientErrors,
+    /// What became of interim answers to its clients of HTTP/1.1.
+    pub(crate) interims: Arc<InterimCounts>,
 }
 
 /// How far a listener has come to its end.

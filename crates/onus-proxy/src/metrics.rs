@@ -67,6 +67,16 @@ impl Families {
                 let labels = [("listener", *name), ("kind", kind.as_str())];
                 family.add(&labels, counts.client_errors.get(kind))
             })
+        })?;
+        let help = "Interim answers for clients of HTTP/1.1, by what became of them.";
+        let mut family = page.counters("onus_proxy_interim_answers", help)?;
+        both.iter().try_for_each(|(name, counts)| {
+            let interims = &counts.interims;
+            let results = [("passed", &interims.passed), ("dropped", &interims.dropped)];
+            results.iter().try_for_each(|(result, count)| {
+                let labels = [("listener", *name), ("result", *result)];
+                family.add(&labels, count.load(Ordering::Relaxed))
+            })
         })
     }
 
@@ -111,7 +121,7 @@ impl Families {
                 .iter()
                 .try_for_each(|view| family.add(&[("callee", &*view.callee)], value(view)))?;
         }
-        let counters: [Reading; 6] = [
+        let counters: [Reading; 7] = [
             (
                 "onus_proxy_lookups_failed",
                 "Questions to the resolver that brought no address.",
@@ -135,6 +145,11 @@ impl Families {
                 "onus_proxy_given_up",
                 "Attempts that nobody waited for any more, because of their time or their client.",
                 |view| view.given_up,
+            ),
+            (
+                "onus_proxy_interim_answers_untold",
+                "Interim answers whose client cannot be told: one of HTTP/1.0, or of HTTP/2.",
+                |view| view.interims_untold,
             ),
         ];
         for (name, help, value) in counters {

@@ -28,6 +28,7 @@ use super::sent::Sent;
 use super::version::{frame_body, to_http1, to_http2};
 use super::view::PoolView;
 use super::{PoolLimits, http1, http2};
+use crate::interim::count_untold;
 use crate::tail::AccessLog;
 use crate::tunnel::to_upgrade;
 
@@ -122,6 +123,7 @@ where
             refused: read(&counts.refused),
             broken: read(&counts.broken),
             given_up: read(&counts.given_up),
+            interims_untold: read(&counts.interims_untold),
             ..self.0.endpoints.view()
         };
         view.callee = self.0.callee.to_string();
@@ -153,6 +155,9 @@ where
             // Boxed: it is large, and the future of every request has room for it else.
             Box::pin(self.send_http2(&endpoint, *request, trail, entry)).await
         } else {
+            if request.version() != Version::HTTP_11 {
+                count_untold(&mut request, &self.counts.interims_untold);
+            }
             to_upgrade(&mut request);
             to_http1(&mut request, endpoint.address);
             frame_body(&mut request);
@@ -396,6 +401,7 @@ struct PoolCounts {
     refused: AtomicU64,
     broken: AtomicU64,
     given_up: AtomicU64,
+    interims_untold: Arc<AtomicU64>,
 }
 
 /// An attempt that somebody waits for; where it is dropped before it has ended, that is counted.

@@ -31,6 +31,8 @@ pub(crate) struct PoolView {
     pub(crate) broken: u64,
     /// Requests that nobody waited for any more.
     pub(crate) given_up: u64,
+    /// Interim answers whose client cannot be told.
+    pub(crate) interims_untold: u64,
     /// Questions to the resolver that brought no address.
     pub(crate) lookups_failed: u64,
 }

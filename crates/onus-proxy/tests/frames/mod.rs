@@ -6,6 +6,7 @@ mod defaults;
 mod forwarding;
 mod given_up;
 mod instances;
+mod interim;
 mod loops;
 mod messages;
 mod resends;

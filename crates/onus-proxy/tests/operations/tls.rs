@@ -138,6 +138,29 @@ async fn sidecars_show_each_other_certificates_in_both_versions() {
 }
 
 #[tokio::test]
+async fn interim_answers_pass_to_a_client_by_tls() {
+    let authority = Authority::new("interim");
+    authority.gives("b.test");
+    authority.gives("a.test");
+    let app = crate::cast::lines(|mut line| async move {
+        while line.request().await.is_some() {
+            line.say("HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n").await;
+            line.say("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    })
+    .await;
+    let callee = callee(&app, &authority, &authority).await;
+    let caller = caller(&callee, &authority, &format!(", {}", authority.shows("a.test"))).await;
+    let mut line = Line::to(caller.outbound()).await;
+    for _ in 0..2 {
+        line.say("GET / HTTP/1.1\r\nhost: peer\r\n\r\n").await;
+        for status in [103, 200] {
+            assert_eq!(line.head().await.expect("an answer").status(), status);
+        }
+    }
+}
+
+#[tokio::test]
 async fn certificates_are_read_anew_when_their_files_change() {
     let (before, after) = (Authority::new("before"), Authority::new("after"));
     before.gives("b.test");
