@@ -28,7 +28,7 @@ use crate::client_error::ClientError;
 use crate::flood::Frames;
 use crate::interim::{Interims, Interjecting};
 use crate::listener::{Front, ListenerCounts, Stage, drains};
-use crate::stream::{Watched, begins_with_http2};
+use crate::stream::{Watched, begins_with_http2, set_up};
 use crate::tls::ServerTls;
 
 /// The bounds of a listener and its connections.
@@ -111,8 +111,7 @@ pub(crate) async fn serve<F: Front>(
     counts: Arc<ListenerCounts>,
     stage: watch::Receiver<Stage>,
 ) {
-    // Without it a small answer waits for an acknowledgement; slower, not wrong.
-    let _ = stream.set_nodelay(true);
+    set_up(&stream);
     let mut client = Client { front, server, counts, stage };
     if !client.speaks(&stream).await {
         return;

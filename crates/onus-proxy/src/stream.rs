@@ -6,12 +6,30 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 use crate::activity::Activity;
 use crate::flood::Frames;
+
+/// Sets a connection of either side up.
+pub(crate) fn set_up(stream: &TcpStream) {
+    // Without it a small message waits for an acknowledgement; slower, not wrong.
+    let _ = stream.set_nodelay(true);
+    // Without it a peer that vanished without a word holds a connection on which nothing is sent, as
+    // a tunnel may be, for as long as the process lives.
+    let keepalive =
+        TcpKeepalive::new().with_time(SILENCE).with_interval(ASKED_EVERY).with_retries(ASKED_TIMES);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}
+
+/// How long nothing has come of a peer before the system asks it whether it is there.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How often it is asked again that does not answer, and how many times in all.
+const ASKED_EVERY: Duration = Duration::from_secs(15);
+const ASKED_TIMES: u32 = 4;
 
 /// A connection of a client, whose bytes are noticed.
 pub(crate) struct Watched<S> {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::error::PoolError;
-use crate::stream::Stream;
+use crate::stream::{Stream, set_up};
 use crate::tls::ClientTls;
 
 /// How connections to the instances of a callee are made.
@@ -49,8 +49,7 @@ impl Dial {
         {
             return Err(LOOP.into());
         }
-        // Without it a small request waits for an acknowledgement; slower, not wrong.
-        let _ = stream.set_nodelay(true);
+        set_up(&stream);
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
         let config = if is_http2 { tls.http2.config() } else { tls.http1.config() };
         let stream = TlsConnector::from(config).connect(tls.name.clone(), stream).await?;

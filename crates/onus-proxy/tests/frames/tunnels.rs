@@ -77,6 +77,42 @@ async fn no_tunnel_leads_to_http_nor_is_opened_unasked() {
     }
 }
 
+/// The timers of the established connections whose end of that kind is at this address, as Linux tells
+/// of them: kind and hundredths of a second.
+#[cfg(target_os = "linux")]
+fn timers(address: std::net::SocketAddr, is_of_peer: bool) -> Vec<(u8, u64)> {
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("a table");
+    let port = format!(":{:04X}", address.port());
+    let hex = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+    let timer = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let (kind, when) = words[5].split_once(':').expect("a timer");
+        (words[3] == "01" && words[1 + usize::from(is_of_peer)].ends_with(&port))
+            .then(|| (hex(kind) as u8, hex(when)))
+    };
+    table.lines().skip(1).filter_map(timer).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn both_ends_of_a_tunnel_are_asked_whether_they_are_there() {
+    let stub = echo(SWITCH).await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    let mut line = Line::to(proxy.inbound()).await;
+    line.say(ASK).await;
+    assert_eq!(line.head().await.unwrap().status(), 101);
+    for (address, is_of_peer) in [(proxy.inbound(), false), (stub.address, true)] {
+        let is_asked = async {
+            // What is not acknowledged yet has a timer of its own, and the table may change while it
+            // is read.
+            while !matches!(timers(address, is_of_peer)[..], [(2, ..=60_00)]) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(10), is_asked).await.expect("a timer");
+    }
+}
+
 #[tokio::test]
 async fn tunnels_are_connections_of_clients() {
     let stub = echo(SWITCH).await;
