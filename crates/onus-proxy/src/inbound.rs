@@ -20,6 +20,7 @@ use crate::client_error::ClientError;
 use crate::forwarding::{Forwarder, Forwarding, Looped};
 use crate::hop;
 use crate::listener::Front;
+use crate::max_forwards;
 use crate::outbound::ONUS_CALLEE;
 use crate::passing::Passing;
 use crate::pool::{Pool, PoolBody};
@@ -104,6 +105,9 @@ async fn ask(
     }
     if state.inbound.requests.count() > state.config.load().requests_max() {
         return Ok(OwnError::too_many().answer(grpc));
+    }
+    if let Some(answer) = max_forwards::spend(&mut request) {
+        return Ok(answer);
     }
     let passing = Passing::through(&mut request);
     let app = Pool::clone(&state.app.load());

@@ -22,6 +22,7 @@ mod hosts;
 mod inbound;
 mod interim;
 mod listener;
+mod max_forwards;
 mod metrics;
 mod outbound;
 mod passing;

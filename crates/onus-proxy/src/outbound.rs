@@ -20,6 +20,7 @@ use crate::forwarding::{Forwarder, Forwarding};
 use crate::hop;
 use crate::hosts::Hosts;
 use crate::listener::Front;
+use crate::max_forwards;
 use crate::passing::Passing;
 use crate::pool::{Dial, Pool, PoolBody, PoolErrors, PoolView};
 use crate::proxy::State;
@@ -181,6 +182,9 @@ impl Front for Outbound {
             Ok(callee) => callee,
             Err(error) => return Ok(error.answer(grpc)),
         };
+        if let Some(answer) = max_forwards::spend(&mut request) {
+            return Ok(answer);
+        }
         let passing = Passing::through(&mut request);
         Ok(match callee.call(request).await {
             Ok(mut response) => {

@@ -201,6 +201,38 @@ async fn an_interim_answer_is_not_the_answer() {
 }
 
 #[tokio::test]
+async fn a_request_passes_no_more_proxies_than_it_says() {
+    let stub = answers("HTTP/1.1 204 X\r\n\r\n").await;
+    let proxy = between(stub.address, &[stub.address], "").await;
+    for address in [proxy.inbound(), proxy.outbound()] {
+        for (method, target, number, status, passed) in [
+            ("OPTIONS", "*", "0", 200, None),
+            ("OPTIONS", "/", "0", 200, None),
+            ("TRACE", "/", "0", 405, None),
+            ("OPTIONS", "*", "1", 204, Some("0")),
+            ("OPTIONS", "/", "9999", 204, Some("9998")),
+            ("TRACE", "/", "3", 204, Some("2")),
+            // No number, or of no meaning.
+            ("OPTIONS", "*", "-1", 204, Some("-1")),
+            ("GET", "/", "0", 204, Some("0")),
+        ] {
+            let before = stub.seen().len();
+            let mut line = Line::to(address).await;
+            line.say(format!(
+                "{method} {target} HTTP/1.1\r\nhost: peer\r\nmax-forwards: {number}\r\n\r\n"
+            ))
+            .await;
+            let head = line.head().await.unwrap();
+            assert_eq!(head.status(), status, "{method} {target} {number}");
+            let seen = stub.seen();
+            let sent = seen[before..].iter().map(|seen| &seen.headers["max-forwards"]);
+            assert_eq!(sent.collect::<Vec<_>>(), Vec::from_iter(passed), "{method} {number}");
+            assert!(seen[before..].iter().all(|seen| seen.uri == target), "{method} {target}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn fields_of_a_connection_stay_on_it_and_all_others_pass() {
     // S60
     let stub = answers(
