@@ -45,11 +45,9 @@ pub(crate) async fn compare(options: &PeersOptions) -> anyhow::Result<ExitCode> 
     let folder = Folder::new()?;
     cpu::keep_to(cpu::LOAD);
     let (_backend, address) = backend(&programs, folder.path()).await?;
-    let subjects = subjects(options, &programs, address, folder.path()).await?;
-    let cells = cells(options, &subjects);
     let (mut standings, mut rounds) = (Vec::new(), Rounds::new());
     for rerun in 0..=options.reruns {
-        let standing = match self::rounds(options, &subjects, &cells, rerun).await {
+        let standing = match self::rounds(options, &programs, address, folder.path(), rerun).await {
             Ok(of_run) => {
                 rounds = of_run;
                 standing(&rounds)
@@ -63,7 +61,6 @@ pub(crate) async fn compare(options: &PeersOptions) -> anyhow::Result<ExitCode> 
             break;
         }
     }
-    drop(subjects);
     let mut report = Report::new(environment, options, standings, &rounds);
     if !options.requests_only {
         report.memory = memory(&programs, address, folder.path()).await?;
@@ -75,16 +72,22 @@ pub(crate) async fn compare(options: &PeersOptions) -> anyhow::Result<ExitCode> 
 
 async fn rounds(
     options: &PeersOptions,
-    subjects: &BTreeMap<Subject, Running>,
-    cells: &[Cell],
+    programs: &Programs,
+    backend: SocketAddr,
+    folder: &Path,
     rerun: u32,
 ) -> anyhow::Result<Rounds> {
     let time = Duration::from_secs(options.seconds);
-    let mut rounds = Rounds::new();
-    for number in 0..options.rounds {
-        let number = rerun * options.rounds + number;
+    let (mut subjects, mut rounds) = (BTreeMap::new(), Rounds::new());
+    for round in 0..options.rounds {
+        if round.is_multiple_of(SITTING) {
+            // The old ones go first.
+            subjects.clear();
+            subjects = self::subjects(options, programs, backend, folder).await?;
+        }
+        let number = rerun * options.rounds + round;
         let mut samples = Vec::new();
-        for cell in of_round(options.seed, number, cells) {
+        for cell in of_round(options.seed, number, &cells(options, &subjects)) {
             let seed = options.seed ^ u64::from(number);
             let sample = measure(cell, &subjects[&cell.1], time, seed).await?;
             say(&report::line(number, &sample));
@@ -151,6 +154,10 @@ fn cells(options: &PeersOptions, subjects: &BTreeMap<Subject, Running>) -> Vec<C
     let cells = works.flat_map(|work| subjects.keys().map(move |subject| (work, *subject)));
     cells.filter(|(work, subject)| work.is_for(*subject)).collect()
 }
+
+/// For how many rounds a process lives: of two that are equal, one may cost a twentieth more than the
+/// other for as long as it does, by where its memory happens to lie.
+const SITTING: u32 = 3;
 
 /// Says how far it is.
 pub(crate) fn say(text: &str) {
