@@ -4,13 +4,12 @@ use std::sync::Once;
 
 use http::HeaderMap;
 use onus_agent::classify::{self, Answer};
-use onus_agent::correlator::Token;
 use onus_agent::wire::{ENVOY_RATELIMITED, GRPC_STATUS};
 use onus_agent::{CallError, Draw, FailedAttempt, MethodKind, Outbound, Relay, Stop, Verdict};
 
 use crate::block::Lines;
 use crate::hub::Service;
-use crate::records::{self, Read};
+use crate::records::{self, Filed, Read};
 use crate::response_flags::{Ending, NoReply, denied_a_retry, ending, no_reply};
 use crate::stream::{Block, Clock, Shared, Stream};
 
@@ -18,8 +17,8 @@ use crate::stream::{Block, Clock, Shared, Stream};
 pub(crate) struct Calling {
     /// `None` when nothing more can happen.
     call: Option<Outbound>,
-    /// Where workers share no memory: the token of the call's request, and its place in the record.
-    relay: Option<(Token, Relay)>,
+    /// Where workers share no memory: the call's request, and the call's place in its record.
+    relay: Option<(Filed, Relay)>,
     kind: MethodKind,
     stage: Stage,
     /// Attempts that a filter has watched.
@@ -50,7 +49,7 @@ enum Stage {
 }
 
 impl Calling {
-    pub(crate) fn new(call: Outbound, kind: MethodKind, relay: Option<(Token, Relay)>) -> Self {
+    pub(crate) fn new(call: Outbound, kind: MethodKind, relay: Option<(Filed, Relay)>) -> Self {
         let stage = Stage::Open;
         Self { call: Some(call), relay, kind, stage, watched: 0, may_hold: false, lent: false }
     }
@@ -63,8 +62,8 @@ impl Calling {
     /// Puts what the call came to so far into the record of its request; whether it is there. The
     /// record may have been `read` just now.
     pub(crate) fn put(&mut self, shared: &dyn Shared, read: Option<Read>) -> bool {
-        let Some((token, relay)) = &mut self.relay else { return false };
-        records::put(shared, *token, relay, read)
+        let Some((filed, relay)) = &mut self.relay else { return false };
+        records::put(shared, filed, relay, read)
     }
 
     /// An attempt leaves; whether its filter is to watch it. One that follows a stop is Envoy's own,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http::HeaderName;
 use onus_agent::correlator::{Found, Token};
@@ -11,8 +11,8 @@ use onus_agent::{Agent, Inbound, Symbol, Timestamp};
 
 use crate::callee;
 use crate::config::{ConfigError, FilterConfig};
+use crate::records::Places;
 use crate::stats::{Counters, Export};
-use crate::stream::Shared;
 
 /// The services that filters of this process belong to.
 #[derive(Default)]
@@ -30,9 +30,7 @@ pub struct Service {
     /// connections, and serve the same requests.
     versions: Arc<Versions>,
     export: Export,
-    /// The number under which requests are filed in the table of all workers, where they share no
-    /// memory: this worker's for this configuration.
-    number: OnceLock<u16>,
+    places: Places,
 }
 
 impl Hub {
@@ -83,7 +81,7 @@ impl Service {
         let ids = config.id_headers()?;
         let export = Export::new(&agent);
         versions.join(&agent);
-        Ok(Self { config, agent, ids, versions, export, number: OnceLock::new() })
+        Ok(Self { config, agent, ids, versions, export, places: Places::default() })
     }
 
     /// The agent of the service.
@@ -114,8 +112,9 @@ impl Service {
         self.export.follow(counters, now);
     }
 
-    pub(crate) fn number(&self, shared: &dyn Shared) -> u16 {
-        *self.number.get_or_init(|| shared.next_number())
+    /// The places of this worker in the table of all, where they share no memory.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     pub(crate) fn ids(&self) -> &[HeaderName] {

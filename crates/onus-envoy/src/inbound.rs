@@ -79,7 +79,7 @@ impl InboundFilter {
             Some(shared) => {
                 let token = agent.file(inbound, iter::empty(), now)?;
                 let (record, token) =
-                    Record::open(shared, inbound, token, self.service.number(shared), now)?;
+                    Record::open(shared, inbound, token, self.service.places(), now)?;
                 (Some(record), token)
             }
         };

@@ -14,7 +14,7 @@ use crate::calling::Calling;
 use crate::calls::{self, Announced};
 use crate::hub::Service;
 use crate::inbound::procedure;
-use crate::records::{self, Read};
+use crate::records::{self, Filed, Read};
 use crate::stream::{Block, Stream};
 
 /// One call of the application beside this Envoy.
@@ -42,7 +42,7 @@ impl OutboundFilter {
         }
         let mut lines = Lines::read(stream, Block::Request, &self.service);
         let token = trace_context::read_token(&lines.headers).filter(|_| !off);
-        let (other, inbound, read) = self.inbound(token, &lines, stream);
+        let (other, inbound, filed) = self.inbound(token, &lines, stream);
         let agent = other.as_ref().unwrap_or_else(|| self.service.agent());
         if !off {
             trace_context::remove_token(&mut lines.headers);
@@ -62,7 +62,8 @@ impl OutboundFilter {
         };
         let mut call = agent.call_started(edge, inbound, start, &lines.headers, now);
         call.attempt_started(&mut lines.headers, now);
-        let relay = token.zip(call.relay());
+        let (filed, read) = filed.unzip();
+        let relay = filed.zip(call.relay());
         let may_retry = call.may_retry();
         let mut calling = Calling::new(call, kind, relay);
         if let Some(shared) = stream.shared()
@@ -85,19 +86,19 @@ impl OutboundFilter {
     }
 
     /// The request that the call belongs to, by its token, else by an id that is certain; the agent
-    /// that knows it if that is another than this service's; and its record as it was read, where
+    /// that knows it if that is another than this service's; and what is in the table of it, where
     /// workers share no memory.
     fn inbound(
         &self,
         token: Option<Token>,
         lines: &Lines,
         stream: &impl Stream,
-    ) -> (Option<Arc<Agent>>, Option<Inbound>, Option<Read>) {
+    ) -> (Option<Arc<Agent>>, Option<Inbound>, Option<(Filed, Read)>) {
         if let Some(shared) = stream.shared() {
             let agent = self.service.agent();
             let found = token.and_then(|token| records::find(shared, agent, token));
-            let (inbound, read) = found.unzip();
-            return (None, inbound, read);
+            let (inbound, filed) = found.unzip();
+            return (None, inbound, filed);
         }
         let found = token
             .and_then(|token| self.service.by_token(token))

@@ -64,8 +64,15 @@ pub trait Clock {
 
 /// A table of bytes that all workers of a process share.
 pub trait Shared {
+    /// Shows what stands under `key`, and the number of its version, if there is anything.
+    fn show(&self, key: &str, show: &mut dyn FnMut(&[u8], u32));
+
     /// What stands under `key`, and the number of its version.
-    fn get(&self, key: &str) -> Option<(Vec<u8>, u32)>;
+    fn get(&self, key: &str) -> Option<(Vec<u8>, u32)> {
+        let mut got = None;
+        self.show(key, &mut |value, version| got = Some((value.to_vec(), version)));
+        got
+    }
 
     /// Puts `value` under `key`, if what stands there is still of this version; whether it was. 0:
     /// whatever stands there.

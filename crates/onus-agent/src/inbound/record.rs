@@ -20,6 +20,9 @@ use std::sync::Arc;
 /// The most calls of a request that are kept in its record; further ones are context-lost.
 const ENTRIES_MAX: usize = 256;
 
+/// As long as most records of requests without calls are.
+const RECORD_LEN: usize = 96;
+
 const VERSION: u8 = 2;
 
 /// A call of this worker for a request that another worker serves.
@@ -37,8 +40,9 @@ impl Inbound {
     pub fn record(&self, token: Token) -> Vec<u8> {
         let served = &*self.0;
         let symbols = served.agent.symbols();
-        let mut record = vec![VERSION];
-        record.extend(token.to_string().bytes());
+        let mut record = Vec::with_capacity(RECORD_LEN);
+        record.push(VERSION);
+        record.extend(token.text());
         record.extend(mode_to_bits(served.mode).to_le_bytes());
         record.extend(served.lot.number().to_le_bytes());
         record.push(u8::from(served.marked));

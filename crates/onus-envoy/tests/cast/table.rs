@@ -37,8 +37,10 @@ impl Table {
 }
 
 impl Shared for Table {
-    fn get(&self, key: &str) -> Option<(Vec<u8>, u32)> {
-        self.bytes.borrow().get(key).cloned()
+    fn show(&self, key: &str, show: &mut dyn FnMut(&[u8], u32)) {
+        if let Some((value, version)) = self.bytes.borrow().get(key) {
+            show(value, *version);
+        }
     }
 
     fn set(&self, key: &str, value: &[u8], version: u32) -> bool {
