@@ -3,7 +3,7 @@
 //! Envoy puts what it returns where the plugin says. Each call returns one value, and a plugin runs
 //! on one thread, so there is one place for all of them: nothing is allocated for a call.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::lines;
 
@@ -41,6 +41,7 @@ mod host {
     unsafe extern "C" {
         pub(super) fn proxy_log(level: u32, text: *const u8, len: usize) -> u32;
         pub(super) fn proxy_get_current_time_nanoseconds(time: *mut u64) -> u32;
+        pub(super) fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
         pub(super) fn proxy_get_buffer_bytes(
             buffer: u32,
             start: usize,
@@ -99,6 +100,7 @@ mod host {
             id: *mut u32,
         ) -> u32;
         pub(super) fn proxy_increment_metric(id: u32, by: i64) -> u32;
+        pub(super) fn proxy_get_metric(id: u32, value: *mut u64) -> u32;
     }
 }
 
@@ -149,6 +151,12 @@ pub(crate) fn current_time() -> u64 {
     // SAFETY: `time` outlives the call.
     unsafe { host::proxy_get_current_time_nanoseconds(&raw mut time) };
     time
+}
+
+/// Lets Envoy call the tick of the plugin that is being configured.
+pub(crate) fn tick_every(milliseconds: u32) {
+    // SAFETY: only a number is handed over.
+    unsafe { host::proxy_set_tick_period_milliseconds(milliseconds) };
 }
 
 /// The configuration of the plugin that is being configured.
@@ -205,15 +213,14 @@ pub(crate) fn remove(map: Map, name: &str) {
     unsafe { host::proxy_remove_header_map_value(map as u32, name.as_ptr(), name.len()) };
 }
 
-/// What stands under `key` in the data that workers share, and the number of its version.
-pub(crate) fn shared(key: &str) -> Option<(Vec<u8>, u32)> {
-    let mut version = 0;
+/// Shows what stands under `key` in the data that workers share, and the number of its version.
+pub(crate) fn shared(key: &str, show: &mut dyn FnMut(&[u8], u32)) {
+    let version = Cell::new(0);
     // SAFETY: Envoy reads the key during the call, and what it writes to outlives it.
     let call = |data, len| unsafe {
-        host::proxy_get_shared_data(key.as_ptr(), key.len(), data, len, &raw mut version)
+        host::proxy_get_shared_data(key.as_ptr(), key.len(), data, len, version.as_ptr())
     };
-    let value = returned(call, <[u8]>::to_vec)?;
-    Some((value, version))
+    returned(call, |value| show(value, version.get()));
 }
 
 /// Puts `value` there, if what stands there is of this `version` or that is 0; whether it is there.
@@ -239,4 +246,12 @@ pub(crate) fn counter(name: &str) -> Option<u32> {
 pub(crate) fn increment(counter: u32, by: u64) {
     // SAFETY: only numbers are handed over.
     unsafe { host::proxy_increment_metric(counter, i64::try_from(by).unwrap_or(i64::MAX)) };
+}
+
+/// What a counter has come to.
+pub(crate) fn count(counter: u32) -> u64 {
+    let mut value = 0;
+    // SAFETY: `value` outlives the call.
+    unsafe { host::proxy_get_metric(counter, &raw mut value) };
+    value
 }

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use foldhash::fast::FixedState;
 
 use crate::plugin::{Plugin, StreamContext};
 
 thread_local! {
-    static PLUGINS: RefCell<HashMap<u32, Plugin, Numbers>> = RefCell::default();
+    static PLUGINS: RefCell<HashMap<u32, Rc<Plugin>, Numbers>> = RefCell::default();
     static STREAMS: RefCell<HashMap<u32, StreamContext, Numbers>> = RefCell::default();
 }
 
@@ -17,13 +18,19 @@ type Numbers = FixedState;
 
 /// A plugin has its configuration, the first or a new one.
 pub(crate) fn configured(id: u32, plugin: Plugin) {
-    PLUGINS.with_borrow_mut(|plugins| plugins.insert(id, plugin));
+    PLUGINS.with_borrow_mut(|plugins| plugins.insert(id, Rc::new(plugin)));
+}
+
+/// A moment has passed for a plugin.
+pub(crate) fn tick(id: u32) {
+    let plugin = PLUGINS.with_borrow(|plugins| plugins.get(&id).cloned());
+    plugin.iter().for_each(|plugin| plugin.on_tick());
 }
 
 /// A stream of the plugin `parent` begins. There are as many as Envoy has.
 pub(crate) fn stream_begins(id: u32, parent: u32) {
-    let stream = PLUGINS.with_borrow(|plugins| plugins.get(&parent).map(Plugin::stream));
-    if let Some(stream) = stream {
+    if let Some(plugin) = PLUGINS.with_borrow(|plugins| plugins.get(&parent).cloned()) {
+        let stream = StreamContext::new(plugin);
         STREAMS.with_borrow_mut(|streams| streams.insert(id, stream));
     }
 }

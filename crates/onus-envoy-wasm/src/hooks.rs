@@ -7,7 +7,6 @@
 use crate::contexts;
 use crate::log;
 use crate::plugin::Plugin;
-use crate::stream::PluginStream;
 
 /// The answer of a hook that lets the stream go on.
 const CONTINUE: u32 = 0;
@@ -47,24 +46,30 @@ pub(crate) extern "C" fn proxy_on_configure(id: u32, _: usize) -> bool {
     }
 }
 
+/// A moment has passed.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn proxy_on_tick(id: u32) {
+    contexts::tick(id);
+}
+
 /// The head of a request.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn proxy_on_request_headers(id: u32, _: usize, ends: bool) -> u32 {
-    contexts::with(id, |context| context.on_request(&mut PluginStream::default(), ends));
+    contexts::with(id, |context| context.on_request(ends));
     CONTINUE
 }
 
 /// The head of a response.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn proxy_on_response_headers(id: u32, _: usize, ends: bool) -> u32 {
-    contexts::with(id, |context| context.on_response(&mut PluginStream::default(), ends));
+    contexts::with(id, |context| context.on_response(ends));
     CONTINUE
 }
 
 /// The trailers of a response.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn proxy_on_response_trailers(id: u32, _: usize) -> u32 {
-    contexts::with(id, |context| context.on_trailers(&mut PluginStream::default()));
+    contexts::with(id, |context| context.on_trailers());
     CONTINUE
 }
 
@@ -72,6 +77,6 @@ pub(crate) extern "C" fn proxy_on_response_trailers(id: u32, _: usize) -> u32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn proxy_on_delete(id: u32) {
     if let Some(mut context) = contexts::remove(id) {
-        context.on_end(&PluginStream::default());
+        context.on_end();
     }
 }

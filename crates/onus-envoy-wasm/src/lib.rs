@@ -11,6 +11,8 @@
 mod counter_name;
 #[cfg(any(test, target_arch = "wasm32"))]
 mod lines;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod routes;
 
 #[cfg(target_arch = "wasm32")]
 mod abi;

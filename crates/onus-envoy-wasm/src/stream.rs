@@ -1,32 +1,41 @@
 //! The stream of the running hook, as Envoy shows it to a plugin.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::time::{Duration, SystemTime};
 
 use onus_envoy::{Block, Clock, Shared, Stream, Timestamp};
 
 use crate::abi::{self, Map};
+use crate::routes::{Request, Routes};
 use crate::shared_data::SharedData;
 
 /// The stream of the running hook.
-#[derive(Default)]
-pub(crate) struct PluginStream {
+pub(crate) struct PluginStream<'a> {
+    routes: &'a Routes,
+    /// What was seen of the request in this hook.
+    request: Cell<Request>,
     /// A hook takes no time worth asking Envoy for twice.
     now: OnceCell<Timestamp>,
 }
 
-impl PluginStream {
-    /// On which side of the application the listener is, as Envoy's configuration says: 1 before
-    /// it, 2 behind it.
-    pub(crate) fn listener_direction(&self) -> Option<u64> {
-        property_number("xds\0listener_direction")
+impl<'a> PluginStream<'a> {
+    /// The stream on a listener with these routes.
+    pub(crate) fn on(routes: &'a Routes) -> Self {
+        Self { routes, request: Cell::default(), now: OnceCell::new() }
     }
 }
 
-impl Stream for PluginStream {
+impl Stream for PluginStream<'_> {
     fn each_line(&self, block: Block, each: &mut dyn FnMut(&[u8], &[u8])) {
-        abi::each_line(map(block), each);
+        let mut request = Request::default();
+        abi::each_line(map(block), &mut |name, value| {
+            if name.starts_with(b":") {
+                request = self.routes.with_line(request, name, value);
+            }
+            each(name, value);
+        });
+        self.request.set(request);
     }
 
     fn add(&mut self, block: Block, name: &str, value: &[u8]) {
@@ -46,7 +55,8 @@ impl Stream for PluginStream {
     }
 
     fn route(&self) -> Cow<'_, str> {
-        property_text("xds\0route_name").unwrap_or_default().into()
+        let ask = || property_text("xds\0route_name").unwrap_or_default();
+        self.routes.name(self.request.get(), ask).into()
     }
 
     fn attempts(&self) -> Option<u32> {
@@ -78,7 +88,7 @@ impl Stream for PluginStream {
     }
 }
 
-impl Clock for PluginStream {
+impl Clock for PluginStream<'_> {
     fn now(&self) -> Timestamp {
         *self.now.get_or_init(now)
     }
@@ -95,6 +105,12 @@ impl Clock for PluginStream {
 /// The time since 1970: the one clock that all workers share.
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_nanos(abi::current_time())
+}
+
+/// On which side of the application the listener of the running hook is, as Envoy's configuration
+/// says: 1 before it, 2 behind it.
+pub(crate) fn listener_direction() -> Option<u64> {
+    property_number("xds\0listener_direction")
 }
 
 /// A property that is text; `None` where Envoy does not know it.

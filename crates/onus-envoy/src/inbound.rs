@@ -52,16 +52,18 @@ impl InboundFilter {
         let mut lines = Lines::read(stream, Block::Request, &self.service);
         let kind = classify::method_kind(&lines.method, &lines.headers);
         let procedure = procedure(agent, &lines, kind, stream);
-        let now = stream.now();
-        let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), || now);
+        // Only ids need the time, and where workers share no memory there are none.
+        let arrived = if stream.shared().is_some() { Timestamp::ZERO } else { stream.now() };
+        let now = || stream.now();
+        let inbound = agent.request_arrived(&mut lines.headers, procedure, stream.bits(), now);
         let record = if inbound.arm().is_off() {
             None
         } else {
-            self.file(&inbound, &mut lines, stream, now)
+            self.file(&inbound, &mut lines, stream, arrived)
         };
         lines.write(stream);
         let outcome = Outcome::Open;
-        self.serving = Some(Serving { inbound, arrived: now, record, kind, outcome, ended: false });
+        self.serving = Some(Serving { inbound, arrived, record, kind, outcome, ended: false });
     }
 
     /// Files the request, so that its calls find it, and gives the application its token.
@@ -70,16 +72,15 @@ impl InboundFilter {
         inbound: &Inbound,
         lines: &mut Lines,
         stream: &impl Stream,
-        now: Timestamp,
+        arrived: Timestamp,
     ) -> Option<Record> {
         let agent = self.service.agent();
         let (record, token) = match stream.shared() {
-            None => (None, agent.file(inbound, lines.ids(&self.service), now)?),
+            None => (None, agent.file(inbound, lines.ids(&self.service), arrived)?),
             // A record is found by its token only.
             Some(shared) => {
-                let token = agent.file(inbound, iter::empty(), now)?;
-                let (record, token) =
-                    Record::open(shared, inbound, token, self.service.places(), now)?;
+                let token = agent.file(inbound, iter::empty(), arrived)?;
+                let (record, token) = Record::open(shared, inbound, token, self.service.places())?;
                 (Some(record), token)
             }
         };

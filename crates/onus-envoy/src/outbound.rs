@@ -14,7 +14,7 @@ use crate::calling::Calling;
 use crate::calls::{self, Announced};
 use crate::hub::Service;
 use crate::inbound::procedure;
-use crate::records::{self, Filed, Read};
+use crate::records::{self, Found};
 use crate::stream::{Block, Stream};
 
 /// One call of the application beside this Envoy.
@@ -69,7 +69,7 @@ impl OutboundFilter {
         if let Some(shared) = stream.shared()
             && !calling.put(shared, read)
         {
-            records::note_untied(shared, stream.now());
+            shared.note_untied();
         }
         if may_retry && self.service.may_hold(&cluster) {
             calling.let_hold();
@@ -93,7 +93,7 @@ impl OutboundFilter {
         token: Option<Token>,
         lines: &Lines,
         stream: &impl Stream,
-    ) -> (Option<Arc<Agent>>, Option<Inbound>, Option<(Filed, Read)>) {
+    ) -> (Option<Arc<Agent>>, Option<Inbound>, Option<Found>) {
         if let Some(shared) = stream.shared() {
             let agent = self.service.agent();
             let found = token.and_then(|token| records::find(shared, agent, token));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use onus_agent::correlator::Token;
-use onus_agent::{Agent, Inbound, Relay, Timestamp};
+use onus_agent::{Agent, Inbound, Relay};
 
 use crate::stream::Shared;
 
@@ -19,9 +19,6 @@ const MEETINGS_MAX: u32 = 64;
 /// What the key of a request's facts begins with, and that of its calls.
 const FACTS: &str = "onus.facts.";
 const CALLS: &str = "onus.calls.";
-
-/// The key of the time of the latest call that could be tied to no request.
-const UNTIED: &str = "onus.untied";
 
 /// The places of a worker in the table.
 #[derive(Debug, Default)]
@@ -77,7 +74,8 @@ impl Filed {
 /// The record of a request that this worker serves.
 pub(crate) struct Record {
     filed: Filed,
-    opened: Timestamp,
+    /// Calls of all workers that could be tied to no request before this one came.
+    untied_before: u64,
     /// Whether the calls in it have been taken over.
     adopted: bool,
     /// Whether calls were put into it.
@@ -91,13 +89,12 @@ impl Record {
         inbound: &Inbound,
         token: Token,
         places: &Places,
-        now: Timestamp,
     ) -> Option<(Self, Token)> {
         let token = places.take(shared, token);
         let filed = Filed { token, facts: inbound.record(token) };
         shared.set(&key(FACTS, token.place()), &filed.facts, 0).then(|| {
-            let (adopted, grown) = (false, false);
-            (Self { filed, opened: now, adopted, grown }, token)
+            let untied_before = shared.untied();
+            (Self { filed, untied_before, adopted: false, grown: false }, token)
         })
     }
 
@@ -107,7 +104,7 @@ impl Record {
         if std::mem::replace(&mut self.adopted, true) {
             return;
         }
-        if failed && untied(shared).is_some_and(|latest| latest >= self.opened) {
+        if failed && shared.untied() != self.untied_before {
             inbound.untied_elsewhere();
         }
         let mut record = None;
@@ -131,12 +128,15 @@ impl Record {
 /// A record as it was read, and the number of its calls' version.
 pub(crate) type Read = (Vec<u8>, u32);
 
+/// A request that was found in the table.
+pub(crate) type Found = (Filed, Read);
+
 /// The request with this token, which any worker may serve.
 pub(crate) fn find(
     shared: &dyn Shared,
     agent: &Arc<Agent>,
     token: Token,
-) -> Option<(Inbound, (Filed, Read))> {
+) -> Option<(Inbound, Found)> {
     // In this order: calls of another request are of an earlier one, as long as these facts stand.
     let (calls, version) = shared.get(&key(CALLS, token.place()))?;
     let (facts, _) = shared.get(&key(FACTS, token.place()))?;
@@ -167,17 +167,6 @@ pub(crate) fn put(
         }
     }
     false
-}
-
-/// A call could be tied to no request, whoever serves it. Workers share the clock, so whoever is last
-/// is right but for the time that a call of Envoy takes.
-pub(crate) fn note_untied(shared: &dyn Shared, now: Timestamp) {
-    shared.set(UNTIED, &now.as_nanos().to_le_bytes(), 0);
-}
-
-fn untied(shared: &dyn Shared) -> Option<Timestamp> {
-    let (bytes, _) = shared.get(UNTIED)?;
-    Some(Timestamp::from_nanos(u64::from_le_bytes(bytes.try_into().ok()?)))
 }
 
 /// Each request has some, so they are not left to the formatter.

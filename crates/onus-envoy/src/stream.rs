@@ -78,6 +78,12 @@ pub trait Shared {
     /// whatever stands there.
     fn set(&self, key: &str, value: &[u8], version: u32) -> bool;
 
+    /// Counts a call that could be tied to no request.
+    fn note_untied(&self);
+
+    /// How many such calls all workers have made so far.
+    fn untied(&self) -> u64;
+
     /// A number that nobody else has got: who files records has one, and no other's keys.
     fn next_number(&self) -> u16;
 }

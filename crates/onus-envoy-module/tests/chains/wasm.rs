@@ -1,6 +1,6 @@
 //! The same filters as a Wasm plugin, whose workers share nothing but bytes.
 
-use crate::cast::{App, CONTEXT, Chain, Envoy, Filters, Plan, Protocol, Retries, Setup};
+use crate::cast::{App, CONTEXT, Chain, Envoy, Filters, Plan, Protocol, Retries, Setup, until};
 use crate::chains::claims::{
     changed_under_load, claim, many_of_one_trace, one_after_the_other_dies,
 };
@@ -87,4 +87,20 @@ async fn claims_of_the_plugin_stay_true_while_its_configuration_changes() {
     // [correlate-1]
     let Some(binary) = Envoy::binary_and_plugin("claims_of_the_plugin_stay_true") else { return };
     changed_under_load(&binary, Filters::Wasm).await;
+}
+
+#[tokio::test]
+async fn the_plugin_tells_what_it_counted_though_no_further_request_comes() {
+    let Some(binary) = Envoy::binary_and_plugin("the_plugin_tells_what_it_counted") else { return };
+    let filters = [Filters::Wasm("enforce"), Filters::Wasm("enforce")];
+    let chain =
+        Chain::broken_at_its_end(&binary, Protocol::Http1, &filters, Retries::On5xx(1)).await;
+    chain.send(1, &[]).await;
+    until("the one request is in Envoy's counters", async || {
+        let page = chain.envoys[0].get("/stats?filter=onus_requests_total").await;
+        let page = page.unwrap_or_default();
+        page.lines().filter_map(|line| line.rsplit_once(": ")?.1.parse::<u64>().ok()).sum::<u64>()
+            == 1
+    })
+    .await;
 }

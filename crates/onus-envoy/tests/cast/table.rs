@@ -12,6 +12,7 @@ pub(crate) struct Table {
     bytes: Rc<RefCell<BTreeMap<String, Version>>>,
     clock: Rc<Cell<u64>>,
     numbers: Rc<Cell<u16>>,
+    untied: Rc<Cell<u64>>,
 }
 
 /// What stands under a key, and the number of its version.
@@ -51,6 +52,14 @@ impl Shared for Table {
         }
         bytes.insert(key.to_owned(), (value.to_vec(), is + 1));
         true
+    }
+
+    fn note_untied(&self) {
+        self.untied.set(self.untied.get() + 1);
+    }
+
+    fn untied(&self) -> u64 {
+        self.untied.get()
     }
 
     fn next_number(&self) -> u16 {
